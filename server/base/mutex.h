@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "server/base/assert.h"
 #include "server/base/base.h"
 
 enum lock_rank {
