@@ -18,7 +18,7 @@ struct file_ops {
     int (*pwrite)(struct file *f, const void *p, size_t n, uint64_t at);        /* all n bytes or an error */
     int (*size)(struct file *f, uint64_t *out);
     int (*truncate)(struct file *f, uint64_t size);
-    int (*allocate)(struct file *f, uint64_t size);                             /* room for size bytes: ENOSPC strikes here */
+    int (*allocate)(struct file *f, uint64_t size);                             /* size becomes at least that, with room: ENOSPC strikes here */
     int (*datasync)(struct file *f);                                            /* contents and size are on the disk */
     int (*sync_dir)(const struct file_ops *fs, const char *dir);                /* creates, renames and removes in dir are on the disk */
     int (*rename)(const struct file_ops *fs, const char *from, const char *to); /* replaces `to` atomically */
@@ -28,10 +28,9 @@ struct file_ops {
     int (*link_count)(struct file *f, uint32_t *out);                           /* hard links to the file: R7 */
 };
 
-/* The operating system's files under `dir` (copied). Free with file_posix_free. */
+/* The operating system's files under `dir`, which must exist: if it cannot be opened, every call answers why. Free with file_posix_free,
+ * after every file is closed. (For tests: files in memory in tests/lib/file_mem.h, faults and power cuts in tests/lib/file_fault.h.) */
 const struct file_ops *file_posix_new(const char *dir);
-void file_posix_free(const struct file_ops *fs);
-
-/* Files in memory, for unit tests; what was not synced is lost by file_mem_crash (tests/lib/file_fault.h adds the rest). */
+void file_posix_free(const struct file_ops *fs); /* accepts NULL */
 
 #endif
