@@ -4,8 +4,9 @@
 #
 # Sources are found, never listed: a new .c under server/, protocol/, storage/ or index/ is compiled into liboctavo.a; a new
 # tests/unit/**/test_*.c is a unit test program of its own (its main is TEST_MAIN of tests/lib/test.h), a new
-# tests/crash/crash_*.c, tests/sim/sim_*.c or tests/fuzz/fuzz_*.c likewise. Other .c files of tests/lib are linked to all of
-# them where used.
+# tests/crash/crash_*.c, tests/sim/sim_*.c or tests/fuzz/fuzz_*.c likewise. What several of them share is in tests/lib.
+# A crash or sim program reads ROUNDS and SEED from the environment and ends with a line "suite NAME: N passed, N failed";
+# a fuzz target is an LLVMFuzzerTestOneInput in fuzz_NAME.c with seeds in tests/fuzz/corpus/NAME/.
 
 V ?= release
 B := build/$(V)
@@ -53,14 +54,23 @@ FUZZ := $(FUZZ_SRC:%.c=$(B)/%)
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 ALL_SRC := $(SRC) $(wildcard server/main.c) $(TESTLIB_SRC) $(UNIT_SRC) $(CRASH_SRC) $(SIM_SRC) $(FUZZ_SRC) tests/fuzz/replay.c
 
+FORMAT_SRC = $(shell find $(wildcard server protocol storage index tests) -name '*.[ch]')
+LINT_SRC = $(SRC) $(wildcard server/main.c)
+ROUNDS ?= 5
+SEED ?=
+MINUTES ?= 1
+ONLY ?=
+PREFIX ?= /usr/local
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+
 # Seconds for one test program, seconds for one test in it: sanitizers are slow.
 UNIT_LIMIT = $(if $(filter asan tsan,$(V)),300,120)
 TEST_LIMIT = $(if $(filter asan tsan,$(V)),120,30)
-export ASAN_OPTIONS ?= detect_stack_use_after_return=1:strict_string_checks=1
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= second_deadlock_stack=1
 
-.PHONY: help build tests unit integration asan tsan crash sim drivers fuzz fuzz-replay layers lint format format-check \
+.PHONY: help build tests unit integration asan tsan crash sim drivers fuzz fuzz-programs fuzz-replay layers lint format format-check \
         install uninstall run check setup clean
 
 help: ## this list
@@ -72,6 +82,65 @@ tests: build $(UNIT) $(CRASH) $(SIM) ## all test programs, without running them
 
 unit: build $(UNIT) ## unit tests
 	@CK_DEFAULT_TIMEOUT=$(TEST_LIMIT) scripts/run-suites unit $(UNIT_LIMIT) $(B)/ $(UNIT)
+
+integration: build ## the live daemon over the wire (pytest)
+	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/integration
+
+asan tsan: ## unit and integration tests under address + undefined, or thread sanitizer
+	@$(MAKE) V=$@ unit integration
+
+crash: build $(CRASH) ## power cuts at every write; SEED=n repeats one run, ROUNDS=n bounds it
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites crash 1800 $(B)/ $(CRASH)
+
+sim: build $(SIM) ## random operations against an in-memory model; SEED=n, ROUNDS=n
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites sim 1800 $(B)/ $(SIM)
+
+drivers: build ## real drivers and the shell against the live daemon
+	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/drivers
+
+fuzz: ## libFuzzer on every parser, MINUTES=1 each; ONLY=name for one
+	@$(MAKE) -s V=fuzz fuzz-programs
+	@scripts/fuzz build/fuzz $(MINUTES) $(ONLY)
+
+fuzz-programs: $(FUZZ)
+
+fuzz-replay: $(FUZZ) ## every fuzz target over its corpus, without libFuzzer
+	@scripts/run-suites fuzz-replay 120 $(B)/ $(FUZZ)
+
+layers: ## who includes whom, against scripts/layers.txt
+	@scripts/check-layers scripts/layers.txt $$(find $(wildcard server protocol storage index) -name '*.[ch]')
+
+lint: ## clang-tidy and cppcheck
+	@scripts/lint "$(LINT_SRC)" -std=gnu11 -D_GNU_SOURCE -I. $(PKG_CFLAGS)
+
+format: ## lays out all C files by .clang-format
+	@clang-format -i $(FORMAT_SRC)
+
+format-check: ## names the C files that `make format` would change
+	@clang-format --dry-run -Werror $(FORMAT_SRC)
+
+run: ## installs what is missing, builds, starts octavod in the foreground with its data in ./data
+	@scripts/setup
+	@$(MAKE) -s build
+	@mkdir -p data
+	exec $(B)/octavod --dbpath data $(ARGS)
+
+check: ## everything that must hold before a change goes in
+	@scripts/check
+
+setup: ## the packages that building needs
+	@scripts/setup
+
+install: build ## to $(DESTDIR)$(PREFIX); PREFIX=/usr/local
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(SYSCONFDIR) $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 755 $(B)/octavod $(DESTDIR)$(PREFIX)/bin/octavod
+	for f in $(wildcard conf/octavod.conf); do [ -e $(DESTDIR)$(SYSCONFDIR)/octavod.conf ] || \
+	    install -m 644 $$f $(DESTDIR)$(SYSCONFDIR)/octavod.conf; done
+	for f in $(wildcard conf/octavod.service); do sed 's|/usr/bin/octavod|$(PREFIX)/bin/octavod|g' $$f > \
+	    $(DESTDIR)$(PREFIX)/lib/systemd/system/octavod.service; done
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/octavod $(DESTDIR)$(PREFIX)/lib/systemd/system/octavod.service
 
 # --- compiling and linking
 
