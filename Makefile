@@ -60,6 +60,7 @@ ROUNDS ?= 5
 SEED ?=
 MINUTES ?= 1
 ONLY ?=
+PYTEST ?=
 PREFIX ?= /usr/local
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 
@@ -84,7 +85,7 @@ unit: build $(UNIT) ## unit tests
 	@CK_DEFAULT_TIMEOUT=$(TEST_LIMIT) scripts/run-suites unit $(UNIT_LIMIT) $(B)/ $(UNIT)
 
 integration: build ## the live daemon over the wire (pytest)
-	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/integration
+	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/30-integration $(PYTEST)
 
 asan tsan: ## unit and integration tests under address + undefined, or thread sanitizer
 	@$(MAKE) V=$@ unit integration
@@ -96,7 +97,7 @@ sim: build $(SIM) ## random operations against an in-memory model; SEED=n, ROUND
 	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites sim 1800 $(B)/ $(SIM)
 
 drivers: build ## real drivers and the shell against the live daemon
-	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/drivers
+	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/60-drivers $(PYTEST)
 
 fuzz: ## libFuzzer on every parser, MINUTES=1 each; ONLY=name for one
 	@$(MAKE) -s V=fuzz fuzz-programs
