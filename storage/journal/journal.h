@@ -14,10 +14,11 @@ enum journal_type { JOURNAL_BATCH = 1, JOURNAL_START = 2, JOURNAL_MARK = 3, JOUR
 
 struct journal_options {
     const struct file_ops *files;
-    uint64_t segment_bytes;      /* largest segment; the first ones are smaller (1 MiB, doubling) */
+    uint64_t segment_bytes;      /* largest segment, a power of two from 16 KiB on; the first ones are smaller (doubling) */
+    uint64_t first_bytes;        /* size of the very first segment, a power of two; 0 = 1 MiB */
     uint32_t commit_interval_ms; /* how often the journal is synced when nobody asks */
     bool manual;                 /* no thread: journal_background_step does its work */
-    lsn_t replay_from;           /* where recovery starts (the manifest says): a record's start, or 0 for the oldest */
+    lsn_t replay_from;           /* where recovery starts (the manifest says): the end of a batch, or 0 for the journal's birth */
     lsn_t known_synced;          /* what the manifest recorded as durable (R3) */
     uint64_t known_ts;           /* largest timestamp the manifest knows (R11) */
     uint32_t known_epoch;        /* epoch of the manifest's last edit */
@@ -39,7 +40,10 @@ OV_MUST_CHECK enum eng_result journal_open(const struct journal_options *opt, jo
                                            uint64_t *last_ts, struct eng_error *err);
 void journal_close(struct journal *j); /* writes, syncs, closes; accepts NULL */
 
-/* Is there prepared space for a batch of n payload bytes? OK, or PENDING (being prepared; c is woken), DISK_FULL, READ_ONLY, TOO_LARGE.
+#define JOURNAL_BATCH_MAX ((size_t)1 << 30) /* payload bytes of a batch, all parts together */
+
+/* Is there prepared space for a batch of n payload bytes? OK, or PENDING (being prepared; c is woken), DISK_FULL (the attempt that the call
+ * waited for found no room; asking again tries again), READ_ONLY, TOO_LARGE (over JOURNAL_BATCH_MAX).
  * Thread: any, not holding RANK_COMMIT. Callers check again, by journal_fits, under it. */
 OV_MUST_CHECK enum eng_result journal_reserve(struct journal *j, size_t n, struct eng_call *c);
 bool journal_fits(const struct journal *j, size_t n); /* holding RANK_COMMIT: the append below cannot fail */

@@ -275,6 +275,13 @@ bool file_fault_crashed(struct file_fault *d)
     return off;
 }
 
+void file_fault_power_off(struct file_fault *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->off = true;
+    pthread_mutex_unlock(&d->lock);
+}
+
 uint64_t file_fault_calls(struct file_fault *d)
 {
     uint64_t calls;

@@ -46,6 +46,7 @@ const struct file_ops *file_fault_ops(struct file_fault *d);
 struct file_mem *file_fault_disk(struct file_fault *d);            /* for damage and inspection; owned by d */
 bool file_fault_fired(struct file_fault *d);                       /* the plan's call was reached */
 bool file_fault_crashed(struct file_fault *d);                     /* … and cut the power */
+void file_fault_power_off(struct file_fault *d);                   /* from now on every call returns EIO, until restart or survivor */
 uint64_t file_fault_calls(struct file_fault *d);                   /* counted so far */
 
 /* Power comes back: unsynced changes are kept, lost or torn by the seed, and the disk behaves from now on. All files are closed before. */
