@@ -50,12 +50,12 @@ def test_drop_indexes(db):
     for index, code, text in (
         ("nope", 27, "index not found with name [nope]"),
         ("_id_", 72, "cannot drop _id index"),
-        ({"zz": 1}, 27, "can't find index with key: { zz: 1 }"),
+        ({"zz": 1}, 27, "can't find index with key: {zz: 1}"),
     ):
         with pytest.raises(OperationFailure) as e:
             db.command("dropIndexes", "c", index=index)
         assert e.value.code == code
-        assert e.value.details["errmsg"] == text
+        assert e.value.details["errmsg"].replace("{ ", "{").replace(" }", "}") == text
     with pytest.raises(OperationFailure) as e:
         db.command("dropIndexes", "nothing", index="*")
     assert e.value.code == 26
