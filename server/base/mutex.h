@@ -16,6 +16,7 @@ enum lock_rank {
     RANK_WORKER = 20,   /* the worker pool's queue */
     RANK_LOOP = 22,     /* a loop's queue of posted work */
     RANK_DOCLOCK = 30,  /* one stripe of the document lock table: its mutex, not the document locks */
+    RANK_MANIFEST = 35, /* edits of the manifest, one after the other: held across their I/O, by background threads only */
     RANK_FLUSH = 40,    /* which memtables and runs make up the database: swapping the version */
     RANK_COMMIT = 50,   /* journal tail, timestamps, active memtable, visible: short, no I/O under it */
     RANK_JOURNAL = 60,  /* waiters for durability; which segment is next */

@@ -10,7 +10,7 @@
 
 #include "server/base/arena.h"
 #include "server/base/assert.h"
-#include "storage/key_hash.h"
+#include "storage/common/key_hash.h"
 #include "storage/memtable/mem_arena.h"
 
 enum {

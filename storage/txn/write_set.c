@@ -7,7 +7,7 @@
 
 #include "server/base/arena.h"
 #include "server/base/assert.h"
-#include "storage/key_hash.h"
+#include "storage/common/key_hash.h"
 
 enum {
     SCAN_BELOW = 8,           /* so few operations are searched one by one */

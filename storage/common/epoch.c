@@ -1,6 +1,6 @@
 /* Epoch slots and the limbo of unlinked memory (after Fraser, "Practical lock-freedom", 2004; ours has one global counter that moves at
  * every retirement instead of three generations, since we retire rarely). */
-#include "storage/txn/epoch.h"
+#include "storage/common/epoch.h"
 
 #include <pthread.h>
 #include <stdlib.h>
