@@ -11,8 +11,9 @@
 const char *eng_result_name(enum eng_result r)
 {
     static const char *const names[] = {
-        "ENG_OK",         "ENG_PENDING", "ENG_NOT_FOUND", "ENG_EXISTS",  "ENG_CONFLICT",    "ENG_UNKNOWN", "ENG_TOO_LARGE", "ENG_SNAPSHOT_TOO_OLD",
-        "ENG_DISK_FULL", "ENG_READ_ONLY", "ENG_IO",       "ENG_CORRUPT", "ENG_CANCELLED", "ENG_UNAVAILABLE",
+        "ENG_OK",      "ENG_PENDING",   "ENG_NOT_FOUND",        "ENG_EXISTS",      "ENG_CONFLICT",
+        "ENG_UNKNOWN", "ENG_TOO_LARGE", "ENG_SNAPSHOT_TOO_OLD", "ENG_DISK_FULL",   "ENG_READ_ONLY",
+        "ENG_IO",      "ENG_CORRUPT",   "ENG_CANCELLED",        "ENG_UNAVAILABLE",
     };
     return (size_t)r < OV_LEN(names) ? names[r] : "?";
 }
@@ -25,11 +26,13 @@ static void layers_free(struct epoch_garbage *g)
     memtable_unref(l->active);
     for (size_t i = 0; i < l->n_sealed; i++)
         memtable_unref(l->sealed[i]);
+    run_set_unref(l->runs);
     free(l->sealed);
     free(l);
 }
 
-struct layers *layers_new(struct engine *e, struct memtable *active, struct memtable *const *sealed, size_t n_sealed)
+struct layers *layers_new(struct engine *e, struct memtable *active, struct memtable *const *sealed, size_t n_sealed,
+                          struct run_set *runs)
 {
     struct layers *l = ov_calloc(1, sizeof(*l));
     l->e = e;
@@ -41,6 +44,8 @@ struct layers *layers_new(struct engine *e, struct memtable *active, struct memt
         l->sealed[i] = sealed[i];
         memtable_ref(sealed[i]);
     }
+    l->runs = runs;
+    run_set_ref(runs);
     return l;
 }
 
@@ -80,7 +85,7 @@ void eng_error(struct engine *e, struct eng_error *out)
 
 bool engine_defer(struct engine *e, struct eng_call *c)
 {
-    if (!c || (c->state != ENG_CALL_IDLE && c->state != ENG_CALL_DEFERRED))
+    if (!c || c->waiting_on || (c->state != ENG_CALL_IDLE && c->state != ENG_CALL_DEFERRED))
         return false;
     if (c->state == ENG_CALL_DEFERRED) { /* the second time round */
         c->state = ENG_CALL_IDLE;
@@ -125,8 +130,13 @@ static struct engine *engine_alloc(const struct eng_options *opt)
     e->opt.dir = e->dir;
     e->files = opt->files ? opt->files : file_posix_new(e->dir);
     e->own_files = !opt->files;
-    e->caps = (struct eng_caps){.max_key_bytes = KEY_MAX, .max_value_bytes = VALUE_MAX, .max_txn_bytes = TXN_MAX, .max_txn_seconds = 60,
-                                .splice = true, .local_locks = true};
+    e->caps = (struct eng_caps){.max_key_bytes = KEY_MAX,
+                                .max_value_bytes = VALUE_MAX,
+                                .max_txn_bytes = TXN_MAX,
+                                .max_txn_seconds = 60,
+                                .splice = true,
+                                .local_locks = true};
+    mutex_init(&e->manifest_lock, RANK_MANIFEST);
     mutex_init(&e->flush_lock, RANK_FLUSH);
     mutex_init(&e->commit_lock, RANK_COMMIT);
     mutex_init(&e->misc_lock, RANK_JOURNAL);
@@ -135,7 +145,9 @@ static struct engine *engine_alloc(const struct eng_options *opt)
     counts_init(&e->counts);
     snapshots_init(&e->snapshots);
     epoch_limbo_init(&e->limbo);
+    epoch_limbo_init(&e->block_limbo);
     e->locks = lock_table_new();
+    e->cache = cache_new(e->opt.cache_bytes, &e->block_limbo);
     e->debug_rand = opt->debug_seed;
     return e;
 }
@@ -146,16 +158,19 @@ static void engine_free(struct engine *e)
     if (l)
         layers_free(&l->garbage);
     epoch_limbo_deinit(&e->limbo);
+    epoch_limbo_deinit(&e->block_limbo);
     while (e->sealed) {
         struct sealed *s = e->sealed;
         e->sealed = s->next;
         flush_free_sealed(s);
     }
+    cache_free(e->cache);
     manifest_close(e->manifest);
     lock_table_free(e->locks);
     snapshots_deinit(&e->snapshots);
     counts_deinit(&e->counts);
     free(e->drops);
+    mutex_destroy(&e->manifest_lock);
     mutex_destroy(&e->flush_lock);
     mutex_destroy(&e->commit_lock);
     mutex_destroy(&e->misc_lock);
@@ -178,6 +193,7 @@ static void load_manifest(struct engine *e)
     atomic_store(&e->visible, s->max_ts);
     atomic_store(&e->sealed_at, s->replay_from);
     e->replay_end = s->replay_from;
+    atomic_store(&e->flushed_ts, s->max_ts);
     mutex_unlock(&e->commit_lock);
 }
 
@@ -187,11 +203,15 @@ static enum eng_result open_all(struct engine *e, struct eng_error *err)
     if (r != ENG_OK)
         return r;
     load_manifest(e);
+    struct run_set *runs;
+    if ((r = runs_load(e, &runs, err)) != ENG_OK)
+        return r;
     struct memtable *m = memtable_new(e->opt.memtable_bytes);
     mutex_lock(&e->flush_lock);
-    layers_publish(e, layers_new(e, m, NULL, 0));
+    layers_publish(e, layers_new(e, m, NULL, 0, runs));
     mutex_unlock(&e->flush_lock);
     memtable_unref(m);
+    run_set_unref(runs);
     const struct manifest_state *s = manifest_state(e->manifest);
     struct journal_options opt = {
         .files = e->files,
@@ -318,5 +338,50 @@ void eng_stats(struct engine *e, struct eng_stats *out)
     out->memtable_bytes = memtable_bytes(l->active);
     for (size_t i = 0; i < l->n_sealed; i++)
         out->memtable_bytes += memtable_bytes(l->sealed[i]);
+    out->runs = l->runs->n_runs;
+    for (size_t i = 0; i < l->runs->n_runs; i++)
+        out->run_disk_bytes += l->runs->runs[i]->bytes;
     mutex_unlock(&e->flush_lock);
+    struct cache_stats cs;
+    cache_stats(e->cache, &cs);
+    out->cache_bytes = cs.bytes;
+    out->cache_hits = cs.hits;
+    out->cache_misses = cs.misses;
+    out->cache_evictions = cs.evictions;
+}
+
+/* Blocks of one keyspace in a fragment that it shares with others. */
+static void add_shared(struct engine *e, struct run *r, const struct fragment *f, uint64_t keyspace, uint64_t *disk,
+                       uint64_t *logical)
+{
+    struct block *b;
+    struct eng_error err;
+    if (cache_read(e->cache, r, f->index_offset, f->index_len, 0, FRAME_INDEX, &b, &err) != ENG_OK) {
+        engine_note_error(e, &err);
+        return;
+    }
+    for (uint32_t i = index_find(&b->index, keyspace, slice_of(NULL, 0)); i < b->index.n; i++) {
+        struct index_entry x = index_get(&b->index, i);
+        if (x.keyspace > keyspace)
+            break;
+        *disk += x.frame_len;
+        *logical += x.raw_len;
+    }
+}
+
+void eng_keyspace_size(struct engine *e, uint64_t keyspace, uint64_t *disk, uint64_t *logical)
+{
+    *disk = *logical = 0;
+    OV_DASSERT(epoch_inside(e));
+    const struct run_set *s = layers_now(e)->runs;
+    for (size_t i = 0; i < s->n_runs; i++)
+        for (size_t k = 0; k < s->runs[i]->n_fragments; k++) {
+            const struct fragment *f = &s->runs[i]->fragments[k];
+            if (f->first_keyspace == keyspace && f->last_keyspace == keyspace) {
+                *disk += f->disk_bytes;
+                *logical += f->raw_bytes;
+            } else if (f->first_keyspace <= keyspace && keyspace <= f->last_keyspace) {
+                add_shared(e, s->runs[i], f, keyspace, disk, logical);
+            }
+        }
 }

@@ -41,7 +41,8 @@ enum eng_result {
 const char *eng_result_name(enum eng_result r); /* "ENG_OK" …: for logs and tests */
 
 struct eng_call {
-    void (*wake)(struct eng_call *c); /* set by the caller; must only post: it can run on any thread, under engine mutexes */
+    void (*wake)(
+        struct eng_call *c); /* set by the caller; must only post: it can run on any thread, under engine mutexes */
     /* the engine's own */
     struct eng_call *next;
     void *waiting_on; /* what holds it; NULL while it waits for nothing */
@@ -70,7 +71,7 @@ struct eng_options {
     uint32_t commit_interval_ms;      /* how often the journal is synced when nobody asks; 0 = 100 */
     enum eng_compression compression; /* of run blocks */
     bool manual;                      /* tests: no background threads; eng_background_step does their work */
-    int debug_pending;                /* tests: 0 never, 1 at random, 2 whenever allowed: answer ENG_PENDING first, wake at once */
+    int debug_pending; /* tests: 0 never, 1 at random, 2 whenever allowed: answer ENG_PENDING first, wake at once */
     uint64_t debug_seed;
 };
 
@@ -93,29 +94,31 @@ void eng_error(struct engine *e, struct eng_error *out);
 struct eng_caps { /* limits and abilities as data: the layers above never ask which engine this is */
     uint64_t max_key_bytes, max_value_bytes, max_txn_bytes;
     uint32_t max_txn_seconds;
-    bool splice;     /* edits are stored as such; false: whole values */
-    bool local_locks;/* eng_lock really excludes; false: preconditions decide at commit */
+    bool splice;      /* edits are stored as such; false: whole values */
+    bool local_locks; /* eng_lock really excludes; false: preconditions decide at commit */
 };
 const struct eng_caps *eng_caps(const struct engine *e);
 
 /* ---- steps ---- */
 
-void eng_step_enter(struct engine *e); /* opens this thread's epoch guard: memtables, runs and blocks stay. Nests not. Never blocks */
+void eng_step_enter(
+    struct engine *e); /* opens this thread's epoch guard: memtables, runs and blocks stay. Nests not. Never blocks */
 void eng_step_leave(struct engine *e); /* closes it; everything borrowed in it is invalid from here */
 
 /* ---- transactions ---- */
 
 enum eng_txn_flags {
     ENG_TXN_READ_ONLY = 1, /* writes are a bug */
-    ENG_TXN_MULTI = 2,     /* multi-document transaction: one snapshot, own writes read back, ENG_CONFLICT instead of waiting (R23);
+    ENG_TXN_MULTI =
+        2, /* multi-document transaction: one snapshot, own writes read back, ENG_CONFLICT instead of waiting (R23);
                               commit gives all its operations one timestamp. Without it: a sequence of single-shot batches on one handle */
 };
 
 /* A transaction on a snapshot of everything published (read_ts = 0), or as of read_ts. Never fails; the caller ends it with eng_end. */
 struct eng_txn *eng_begin(struct engine *e, uint32_t flags, uint64_t read_ts);
-void eng_end(struct eng_txn *t);            /* aborts what was not committed, releases locks and snapshot, frees; accepts NULL */
+void eng_end(struct eng_txn *t); /* aborts what was not committed, releases locks and snapshot, frees; accepts NULL */
 uint64_t eng_snapshot(const struct eng_txn *t); /* the timestamp it reads at */
-void eng_refresh(struct eng_txn *t);        /* not MULTI: from here on reads at the newest published timestamp */
+void eng_refresh(struct eng_txn *t);            /* not MULTI: from here on reads at the newest published timestamp */
 /* The handle is to survive eng_step_leave: registers its snapshot so that its versions are kept. (A handle used within one step costs
  * no registration.) Called by the layer above before WAIT and AGAIN, and again harmlessly. */
 void eng_txn_hold(struct eng_txn *t);
@@ -124,21 +127,22 @@ void eng_txn_release(struct eng_txn *t);
 
 enum eng_get_flags {
     ENG_GET_SNAPSHOT = 0,
-    ENG_GET_NEWEST = 1, /* the newest version, for writers that hold the key's lock; own buffered writes first, in both modes */
+    ENG_GET_NEWEST =
+        1, /* the newest version, for writers that hold the key's lock; own buffered writes first, in both modes */
 };
 struct eng_row {
-    struct slice key;   /* the tuple, without the keyspace id */
+    struct slice key; /* the tuple, without the keyspace id */
     struct slice value;
-    uint64_t ts;        /* version: the timestamp that wrote it; 0 for one of the transaction's own buffered writes */
+    uint64_t ts; /* version: the timestamp that wrote it; 0 for one of the transaction's own buffered writes */
 };
 
 /* The row at `key`. ENG_NOT_FOUND if none. *out is borrowed (see STEPS). */
-OV_MUST_CHECK enum eng_result eng_get(struct eng_txn *t, uint64_t keyspace, struct slice key, uint32_t flags, struct eng_row *out,
-                                      struct eng_call *c);
+OV_MUST_CHECK enum eng_result eng_get(struct eng_txn *t, uint64_t keyspace, struct slice key, uint32_t flags,
+                                      struct eng_row *out, struct eng_call *c);
 
 /* Many at once: out[i].value.p is NULL where keys[i] has no row. Rows are borrowed until the next eng_multi_get or the step's end. */
-OV_MUST_CHECK enum eng_result eng_multi_get(struct eng_txn *t, uint64_t keyspace, const struct slice *keys, size_t n, uint32_t flags,
-                                            struct eng_row *out, struct eng_call *c);
+OV_MUST_CHECK enum eng_result eng_multi_get(struct eng_txn *t, uint64_t keyspace, const struct slice *keys, size_t n,
+                                            uint32_t flags, struct eng_row *out, struct eng_call *c);
 
 /* The document lock of (keyspace, key): FIFO; ENG_PENDING while another holds it (MULTI: ENG_CONFLICT at once, also when the newest
  * version is later than the snapshot). Held until commit, abort or end. Locking twice by one transaction is one lock. */
@@ -158,8 +162,8 @@ struct eng_edit {
     uint32_t removed; /* bytes taken out there */
     struct slice added;
 };
-void eng_splice(struct eng_txn *t, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value, const struct eng_edit *edits,
-                size_t n);
+void eng_splice(struct eng_txn *t, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value,
+                const struct eng_edit *edits, size_t n);
 
 /* Preconditions of the next commit, judged under the commit's own rules; a failed one gives ENG_EXISTS. */
 enum eng_pre { ENG_PRE_ABSENT, ENG_PRE_PRESENT, ENG_PRE_VERSION };
@@ -172,19 +176,22 @@ void eng_log(struct eng_txn *t, struct slice record);
 /* In the same commit: the keyspace is gone from its timestamp on. Nobody reads or writes it any more (the catalog sees to that). */
 void eng_drop_keyspace(struct eng_txn *t, uint64_t keyspace);
 
-size_t eng_txn_bytes(const struct eng_txn *t);   /* bytes buffered: callers cut sub-batches at 64 documents or 256 KiB */
-size_t eng_txn_writes(const struct eng_txn *t);  /* operations buffered */
+size_t eng_txn_bytes(const struct eng_txn *t);  /* bytes buffered: callers cut sub-batches at 64 documents or 256 KiB */
+size_t eng_txn_writes(const struct eng_txn *t); /* operations buffered */
 
 enum eng_durability {
-    ENG_DUR_LOCAL,     /* in the journal; with the kernel once eng_handover has returned ENG_OK */
+    ENG_DUR_LOCAL, /* in the journal; with the kernel once eng_handover has returned ENG_OK */
     ENG_DUR_JOURNALED, /* OK only after fdatasync: PENDING meanwhile (group commit); locks are released at publish, before the sync */
 };
 /* Commits and publishes what is buffered, releases the locks, empties the write set; the handle stays usable (not MULTI: with a newer
  * snapshot that sees this commit). An empty batch is OK. *commit_ts (may be NULL) is the last timestamp used.
  * Errors: EXISTS, CONFLICT, TOO_LARGE, DISK_FULL, READ_ONLY: nothing happened, the write set is emptied, locks are released.
  * UNKNOWN: published, then its sync failed. */
-OV_MUST_CHECK enum eng_result eng_commit(struct eng_txn *t, enum eng_durability d, uint64_t *commit_ts, struct eng_call *c);
-void eng_abort(struct eng_txn *t); /* empties the write set, releases the locks; the handle stays usable (MULTI: only for eng_end) */
+OV_MUST_CHECK enum eng_result eng_commit(struct eng_txn *t, enum eng_durability d, uint64_t *commit_ts,
+                                         struct eng_call *c);
+void eng_abort(
+    struct eng_txn
+        *t); /* empties the write set, releases the locks; the handle stays usable (MULTI: only for eng_end) */
 
 /* Hands everything published so far to the kernel, so that it survives the death of this process. To be called once a loop turn, before
  * the turn's replies leave; cheap when there is nothing. OK, PENDING, READ_ONLY. Thread: any, inside or outside a step. */
@@ -196,11 +203,11 @@ OV_MUST_CHECK enum eng_result eng_sync(struct engine *e, struct eng_call *c);
 
 struct eng_range {
     uint64_t keyspace;
-    struct slice from, to;  /* from <= key < to; an empty `to` (p NULL) is the keyspace's end. Copied */
-    bool reverse;           /* from the end of the range backwards */
-    bool keys_only;         /* values may be left out */
-    uint32_t page_rows;     /* at most so many rows a page; 0 = 128 */
-    uint32_t page_bytes;    /* a page ends after the row that passes this; 0 = 256 KiB */
+    struct slice from, to; /* from <= key < to; an empty `to` (p NULL) is the keyspace's end. Copied */
+    bool reverse;          /* from the end of the range backwards */
+    bool keys_only;        /* values may be left out */
+    uint32_t page_rows;    /* at most so many rows a page; 0 = 128 */
+    uint32_t page_bytes;   /* a page ends after the row that passes this; 0 = 256 KiB */
 };
 struct eng_page {
     const struct eng_row *rows; /* borrowed until the next call on this scan or the step's end */
@@ -218,26 +225,27 @@ void eng_scan_close(struct eng_scan *s); /* before eng_end; accepts NULL */
 
 /* ---- facts ---- */
 
-uint64_t eng_visible(const struct engine *e);                   /* the newest published timestamp */
-uint64_t eng_now(struct engine *e);                             /* a timestamp at or after visible, by the clock: for operationTime */
-int64_t eng_count(const struct engine *e, uint64_t keyspace);   /* exact number of keys at visible (R17); 0 if unknown */
+uint64_t eng_visible(const struct engine *e); /* the newest published timestamp */
+uint64_t eng_now(struct engine *e);           /* a timestamp at or after visible, by the clock: for operationTime */
+int64_t eng_count(const struct engine *e, uint64_t keyspace); /* exact number of keys at visible (R17); 0 if unknown */
 /* The largest key of the keyspace, deleted ones not counted; ENG_NOT_FOUND when empty. For record ids (R26). */
-OV_MUST_CHECK enum eng_result eng_last_key(struct eng_txn *t, uint64_t keyspace, uint8_t *out, size_t out_bytes, size_t *n, struct eng_call *c);
+OV_MUST_CHECK enum eng_result eng_last_key(struct eng_txn *t, uint64_t keyspace, uint8_t *out, size_t out_bytes,
+                                           size_t *n, struct eng_call *c);
 
 /* Fires c->wake once when something was published after `ts`; at once if it has been. */
 void eng_watch(struct engine *e, uint64_t ts, struct eng_call *c);
 
-struct eng_stats { /* true figures since start, unless said otherwise */
-    uint64_t commits, commit_bytes;       /* batches; journal bytes appended, headers included */
+struct eng_stats {                  /* true figures since start, unless said otherwise */
+    uint64_t commits, commit_bytes; /* batches; journal bytes appended, headers included */
     uint64_t journal_writes, journal_syncs, journal_sync_us, journal_zero_bytes, journal_segments, journal_recycled;
-    uint64_t journal_disk_bytes;          /* now */
+    uint64_t journal_disk_bytes;              /* now */
     uint64_t memtable_bytes, memtable_sealed; /* now */
     uint64_t flushes, flush_bytes, merges, merge_bytes;
-    uint64_t runs, run_disk_bytes;        /* now */
+    uint64_t runs, run_disk_bytes; /* now */
     uint64_t cache_bytes, cache_hits, cache_misses, cache_evictions;
     uint64_t gets, scans, scan_rows, lock_waits, conflicts, stalls_us, long_commit_holds;
     uint64_t snapshots_open, oldest_snapshot; /* now */
-    uint64_t replayed_bytes, replay_us;   /* of the last start */
+    uint64_t replayed_bytes, replay_us;       /* of the last start */
 };
 void eng_stats(struct engine *e, struct eng_stats *out);
 /* Bytes on disk of one keyspace's fragments, and uncompressed; memtable contents not counted. */

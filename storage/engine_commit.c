@@ -134,7 +134,9 @@ static void apply(struct eng_txn *t, struct memtable *m, uint64_t ts, bool one_t
         if (o->type == 0)
             continue;
         if (o->type < MUT_DROP) {
-            enum version_kind kind = o->type == MUT_INSERT ? VERSION_INSERT : o->type == MUT_DELETE ? VERSION_DELETE : VERSION_UPDATE;
+            enum version_kind kind = o->type == MUT_INSERT   ? VERSION_INSERT
+                                     : o->type == MUT_DELETE ? VERSION_DELETE
+                                                             : VERSION_UPDATE;
             memtable_add(m, o->hash, o->keyspace, ws_key(&t->ws, o), ts, kind, ws_value(&t->ws, o), o->extra);
             o->extra = NULL;
             if (kind != VERSION_UPDATE) {
@@ -177,7 +179,7 @@ struct prepared { /* what was made before the lock */
     uint32_t crc, seconds;
     const struct layers *layers; /* preconditions were judged by these … */
     uint64_t at;                 /* … as of this timestamp */
-    bool impatient;              /* they have changed often: judge under the lock, though a block might have to be read */
+    bool impatient; /* they have changed often: judge under the lock, though a block might have to be read */
 };
 
 /* The short section. ENG_PENDING: what was checked before holds no more; check again. */
@@ -243,7 +245,8 @@ static enum eng_result commit_now(struct eng_txn *t, struct eng_call *c)
         return ENG_READ_ONLY;
     if ((r = memtable_room(t, c)) != ENG_OK)
         return r;
-    struct prepared p = {.payload = ws_payload(&t->ws, t->flags & ENG_TXN_MULTI), .seconds = (uint32_t)(clock_wall_ms() / 1000)};
+    struct prepared p = {.payload = ws_payload(&t->ws, t->flags & ENG_TXN_MULTI),
+                         .seconds = (uint32_t)(clock_wall_ms() / 1000)};
     p.crc = crc32c(0, p.payload.p, p.payload.n);
     bool prepared = false;
     struct mt_version *large = NULL;
@@ -384,8 +387,7 @@ void eng_call_cancel(struct engine *e, struct eng_call *c)
     case ENG_CALL_IDLE:
     case ENG_CALL_DEFERRED:
         c->state = ENG_CALL_IDLE;
-        if (c->waiting_on)
-            journal_cancel(e->journal, c);
+        journal_cancel(e->journal, c); /* its waits have no state of ours */
         break;
     case ENG_CALL_LOCK_WAITS:
     case ENG_CALL_LOCK_GRANTED:

@@ -22,8 +22,8 @@ static bool is_dropped(const struct engine *e, uint64_t keyspace)
 }
 
 /* The whole value of a splice, into *out. */
-static enum eng_result rebuild(struct engine *e, const struct journal_record *rec, const struct mutation *m, uint64_t hash, struct buf *out,
-                               struct eng_error *err)
+static enum eng_result rebuild(struct engine *e, const struct journal_record *rec, const struct mutation *m,
+                               uint64_t hash, struct buf *out, struct eng_error *err)
 {
     struct slice base;
     uint64_t ts;
@@ -38,8 +38,8 @@ static enum eng_result rebuild(struct engine *e, const struct journal_record *re
     return ENG_OK;
 }
 
-static enum eng_result apply_one(struct engine *e, const struct journal_record *rec, const struct mutation *m, struct buf *scratch,
-                                 struct eng_error *err)
+static enum eng_result apply_one(struct engine *e, const struct journal_record *rec, const struct mutation *m,
+                                 struct buf *scratch, struct eng_error *err)
 {
     if (m->type == MUT_LOG)
         return ENG_OK;
@@ -63,7 +63,9 @@ static enum eng_result apply_one(struct engine *e, const struct journal_record *
     const struct mt_node *n = memtable_find(table, hash, m->keyspace, m->key);
     if (n && atomic_load_explicit(&n->newest, memory_order_relaxed)->ts >= m->ts)
         return corrupt(err, rec, "a key is written twice at one timestamp, or timestamps go back");
-    enum version_kind kind = m->type == MUT_INSERT ? VERSION_INSERT : m->type == MUT_DELETE ? VERSION_DELETE : VERSION_UPDATE;
+    enum version_kind kind = m->type == MUT_INSERT   ? VERSION_INSERT
+                             : m->type == MUT_DELETE ? VERSION_DELETE
+                                                     : VERSION_UPDATE;
     memtable_add(table, hash, m->keyspace, m->key, m->ts, kind, value, NULL);
     if (kind != VERSION_UPDATE)
         counts_add(&e->counts, counts_get(&e->counts, m->keyspace), kind == VERSION_INSERT ? 1 : -1);

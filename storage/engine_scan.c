@@ -9,35 +9,36 @@
 
 enum { PAGE_ROWS = 128, PAGE_BYTES = 256 * 1024, POOL_MAX = 32, KEEP_ROWS = 4096 };
 
-enum source_kind { SOURCE_OWN, SOURCE_MEMTABLE };
+enum source_kind { SOURCE_OWN, SOURCE_MEMTABLE, SOURCE_RUNS };
 
 struct source {
     enum source_kind kind;
-    bool valid;              /* holds an entry of the range */
+    bool valid; /* holds an entry of the range */
     bool deleted;
     struct slice key, value;
     uint64_t ts;
     const struct memtable *table;
     const struct mt_node *node;
-    size_t at;               /* SOURCE_OWN: position in the write set's order */
+    size_t at;             /* SOURCE_OWN: position in the write set's order */
+    struct tier_iter iter; /* SOURCE_RUNS */
 };
 
 struct eng_scan {
     struct eng_txn *txn;
     struct eng_scan *next, **back; /* in the transaction's list; the pool */
     uint64_t keyspace;
-    struct buf from, to;     /* the range */
+    struct buf from, to; /* the range */
     bool to_end, reverse, keys_only;
     uint32_t page_rows, page_bytes;
-    struct buf place;        /* where to go on: a key */
-    bool placed, inclusive;  /* has it moved from the range's start? is `place` itself still to come? */
+    struct buf place;       /* where to go on: a key */
+    bool placed, inclusive; /* has it moved from the range's start? is `place` itself still to come? */
     bool done;
     uint64_t snapshot;
     struct snapshot held;    /* its own registration, if it differs from the transaction's */
     struct epoch_slot *slot; /* the step it was last used in */
     uint64_t step;
-    uint64_t own_changes;    /* write_set.changes then */
-    bool ready;              /* the sources stand where the last page ended */
+    uint64_t own_changes; /* write_set.changes then */
+    bool ready;           /* the sources stand where the last page ended */
     struct source *sources;
     size_t n, cap;
     struct eng_row *rows;
@@ -169,7 +170,35 @@ static void load_own(const struct eng_scan *s, struct source *src, size_t at)
     src->valid = true;
 }
 
-static void advance(const struct eng_scan *s, struct source *src)
+/* From the iterator's place on, the first key with a version that the snapshot sees. */
+static enum eng_result load_runs(const struct eng_scan *s, struct source *src, struct eng_error *err)
+{
+    struct tier_iter *it = &src->iter;
+    struct entry e;
+    src->valid = false;
+    while (tier_iter_valid(it) && tier_iter_keyspace(it) == s->keyspace && in_range(s, tier_iter_key(it))) {
+        if (tier_iter_version(it, s->snapshot, &e)) {
+            src->key = e.key;
+            src->value = e.value;
+            src->ts = e.ts;
+            src->deleted = e.kind == VERSION_DELETE;
+            src->valid = true;
+            return ENG_OK;
+        }
+        enum eng_result r = s->reverse ? tier_iter_prev(it, err) : tier_iter_next(it, err);
+        if (r != ENG_OK)
+            return r;
+    }
+    return ENG_OK;
+}
+
+static enum eng_result advance_runs(const struct eng_scan *s, struct source *src, struct eng_error *err)
+{
+    enum eng_result r = s->reverse ? tier_iter_prev(&src->iter, err) : tier_iter_next(&src->iter, err);
+    return r == ENG_OK ? load_runs(s, src, err) : r;
+}
+
+static enum eng_result advance(const struct eng_scan *s, struct source *src, struct eng_error *err)
 {
     switch (src->kind) {
     case SOURCE_OWN:
@@ -178,7 +207,10 @@ static void advance(const struct eng_scan *s, struct source *src)
     case SOURCE_MEMTABLE:
         load_node(s, src, s->reverse ? mt_prev(src->node) : mt_next(src->node));
         break;
+    case SOURCE_RUNS:
+        return advance_runs(s, src, err);
     }
+    return ENG_OK;
 }
 
 /* Where a scan (re)starts: forwards at or behind `key`; backwards before it or at it, or at the keyspace's end. */
@@ -214,11 +246,34 @@ static void seek_memtable(const struct eng_scan *s, struct source *src, const st
     load_node(s, src, n);
 }
 
+static enum eng_result seek_runs(const struct eng_scan *s, struct source *src, const struct start *at,
+                                 struct eng_error *err)
+{
+    struct tier_iter *it = &src->iter;
+    enum eng_result r;
+    if (at->end) {
+        r = tier_iter_seek_before(it, s->keyspace + 1, slice_of(NULL, 0), err);
+    } else if (!s->reverse || at->inclusive) {
+        r = tier_iter_seek(it, s->keyspace, at->key, err);
+        if (r != ENG_OK)
+            return r;
+        bool hit = tier_iter_valid(it) && tier_iter_keyspace(it) == s->keyspace && slice_eq(tier_iter_key(it), at->key);
+        if (s->reverse && !hit)
+            r = tier_iter_seek_before(it, s->keyspace, at->key, err);
+        else if (!s->reverse && hit && !at->inclusive)
+            r = tier_iter_next(it, err);
+    } else {
+        r = tier_iter_seek_before(it, s->keyspace, at->key, err);
+    }
+    return r == ENG_OK ? load_runs(s, src, err) : r;
+}
+
 static void seek_own(const struct eng_scan *s, struct source *src, const struct start *at)
 {
     struct write_set *w = &s->txn->ws;
     ws_sort(w);
-    size_t i = at->end ? ws_lower_bound(w, s->keyspace + 1, slice_of(NULL, 0)) : ws_lower_bound(w, s->keyspace, at->key);
+    size_t i =
+        at->end ? ws_lower_bound(w, s->keyspace + 1, slice_of(NULL, 0)) : ws_lower_bound(w, s->keyspace, at->key);
     bool hit = false;
     if (!at->end && i < w->n_order) {
         const struct ws_op *o = &w->ops[w->order[i]];
@@ -246,7 +301,7 @@ static bool reads_own(const struct eng_scan *s)
 }
 
 /* Sets all sources up; those without an entry in the range are left out. */
-static enum eng_result set_up(struct eng_scan *s)
+static enum eng_result set_up(struct eng_scan *s, struct eng_error *err)
 {
     const struct layers *l = layers_now(s->txn->e);
     struct start at = start_of(s);
@@ -261,6 +316,14 @@ static enum eng_result set_up(struct eng_scan *s)
         struct source *src = add_source(s, SOURCE_MEMTABLE);
         src->table = i ? l->sealed[i - 1] : l->active;
         seek_memtable(s, src, &at);
+        s->n -= !src->valid;
+    }
+    for (size_t i = 0; i < l->runs->n_tiers; i++) {
+        struct source *src = add_source(s, SOURCE_RUNS);
+        tier_iter_init(&src->iter, &l->runs->tiers[i], s->txn->e->cache);
+        enum eng_result r = seek_runs(s, src, &at, err);
+        if (r != ENG_OK)
+            return r;
         s->n -= !src->valid;
     }
     s->ready = true;
@@ -295,16 +358,16 @@ static struct source *next_source(struct eng_scan *s)
     return best;
 }
 
-static enum eng_result advance_past(struct eng_scan *s, struct source *best)
+static enum eng_result advance_past(struct eng_scan *s, struct source *best, struct eng_error *err)
 {
     struct slice key = best->key;
-    for (size_t i = 0; i < s->n; i++) {
+    enum eng_result r = ENG_OK;
+    for (size_t i = 0; i < s->n && r == ENG_OK; i++) {
         struct source *src = &s->sources[i];
         if (src != best && src->valid && slice_eq(src->key, key))
-            advance(s, src);
+            r = advance(s, src, err);
     }
-    advance(s, best);
-    return ENG_OK;
+    return r == ENG_OK ? advance(s, best, err) : r;
 }
 
 /* Own writes are copied: the next write moves their buffer. */
@@ -320,7 +383,7 @@ static void emit(struct eng_scan *s, const struct source *src, struct eng_row *r
     }
 }
 
-static enum eng_result fill(struct eng_scan *s, size_t *n)
+static enum eng_result fill(struct eng_scan *s, size_t *n, struct eng_error *err)
 {
     size_t bytes = 0;
     *n = 0;
@@ -335,7 +398,7 @@ static enum eng_result fill(struct eng_scan *s, size_t *n)
             bytes += src->key.n + (s->keys_only ? 0 : src->value.n);
             ++*n;
         }
-        enum eng_result r = s->n == 1 ? (advance(s, src), ENG_OK) : advance_past(s, src);
+        enum eng_result r = s->n == 1 ? advance(s, src, err) : advance_past(s, src, err);
         if (r != ENG_OK)
             return r;
     }
@@ -369,12 +432,14 @@ enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct 
         s->ready = false;
     }
     enum eng_result r = ENG_OK;
+    struct eng_error err;
     if (!s->ready || ((t->flags & ENG_TXN_MULTI) && s->own_changes != t->ws.changes))
-        r = set_up(s);
+        r = set_up(s, &err);
     size_t n = 0;
     if (r == ENG_OK)
-        r = fill(s, &n);
+        r = fill(s, &n, &err);
     if (r != ENG_OK) {
+        engine_note_error(t->e, &err);
         s->ready = false;
         return r;
     }
@@ -398,7 +463,8 @@ void eng_scan_seek(struct eng_scan *s, struct slice key)
     s->ready = false;
 }
 
-enum eng_result eng_last_key(struct eng_txn *t, uint64_t keyspace, uint8_t *out, size_t out_bytes, size_t *n, struct eng_call *c)
+enum eng_result eng_last_key(struct eng_txn *t, uint64_t keyspace, uint8_t *out, size_t out_bytes, size_t *n,
+                             struct eng_call *c)
 {
     struct eng_range all = {.keyspace = keyspace, .reverse = true, .keys_only = true, .page_rows = 1};
     struct eng_page page;

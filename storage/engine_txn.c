@@ -164,8 +164,8 @@ void eng_txn_release(struct eng_txn *t)
 
 /* ---- reads ---- */
 
-enum eng_result layers_get(struct engine *e, const struct layers *l, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t snapshot,
-                           struct slice *value, uint64_t *ts)
+enum eng_result layers_get(struct engine *e, const struct layers *l, uint64_t hash, uint64_t keyspace, struct slice key,
+                           uint64_t snapshot, struct slice *value, uint64_t *ts)
 {
     /* A newer layer always has the newer versions of a key: the first one that fits is the one. */
     for (size_t i = 0; i <= l->n_sealed; i++) {
@@ -179,11 +179,45 @@ enum eng_result layers_get(struct engine *e, const struct layers *l, uint64_t ha
     }
     *ts = 0;
     *value = slice_of(NULL, 0);
-    return ENG_NOT_FOUND;
+    if (l->runs->n_runs == 0)
+        return ENG_NOT_FOUND;
+    struct entry found;
+    struct eng_error err;
+    enum eng_result r = run_set_get(l->runs, e->cache, hash, keyspace, key, snapshot, &found, &err);
+    if (OV_UNLIKELY(r != ENG_OK)) {
+        if (r != ENG_NOT_FOUND)
+            engine_note_error(e, &err);
+        return r;
+    }
+    *ts = found.ts;
+    *value = found.value;
+    return found.kind == VERSION_DELETE ? ENG_NOT_FOUND : ENG_OK;
+}
+
+/* Is there a version of the key after `ts`? Runs that are older as a whole are not read. */
+static enum eng_result changed_since(struct engine *e, const struct layers *l, uint64_t hash, uint64_t keyspace,
+                                     struct slice key, uint64_t ts, bool *changed)
+{
+    for (size_t i = 0; i <= l->n_sealed; i++) {
+        const struct mt_node *n = memtable_find(i ? l->sealed[i - 1] : l->active, hash, keyspace, key);
+        if (n) {
+            *changed = atomic_load_explicit(&n->newest, memory_order_acquire)->ts > ts;
+            return ENG_OK;
+        }
+    }
+    *changed = false;
+    if (l->runs->max_ts <= ts)
+        return ENG_OK;
+    struct slice value;
+    uint64_t newest;
+    enum eng_result r = layers_get(e, l, hash, keyspace, key, UINT64_MAX, &value, &newest);
+    *changed = newest > ts;
+    return r == ENG_NOT_FOUND ? ENG_OK : r;
 }
 
 /* A buffered write of the transaction itself. Copied: later writes move the buffer. */
-static bool read_own(struct eng_txn *t, uint64_t hash, uint64_t keyspace, struct slice key, struct slice *value, enum eng_result *r)
+static bool read_own(struct eng_txn *t, uint64_t hash, uint64_t keyspace, struct slice key, struct slice *value,
+                     enum eng_result *r)
 {
     const struct ws_op *o = ws_find(&t->ws, hash, keyspace, key);
     if (!o)
@@ -199,15 +233,16 @@ static bool read_own(struct eng_txn *t, uint64_t hash, uint64_t keyspace, struct
     return true;
 }
 
-static enum eng_result get_one(struct eng_txn *t, const struct layers *l, uint64_t hash, uint64_t keyspace, struct slice key, uint32_t flags,
-                               struct eng_row *out)
+static enum eng_result get_one(struct eng_txn *t, const struct layers *l, uint64_t hash, uint64_t keyspace,
+                               struct slice key, uint32_t flags, struct eng_row *out)
 {
     enum eng_result r;
     out->key = key;
     out->ts = 0;
     if (t->ws.n && read_own(t, hash, keyspace, key, &out->value, &r))
         return r;
-    r = layers_get(t->e, l, hash, keyspace, key, flags & ENG_GET_NEWEST ? UINT64_MAX : t->snapshot, &out->value, &out->ts);
+    r = layers_get(t->e, l, hash, keyspace, key, flags & ENG_GET_NEWEST ? UINT64_MAX : t->snapshot, &out->value,
+                   &out->ts);
     return r;
 }
 
@@ -216,7 +251,8 @@ static struct stat_shard *stats_of(struct eng_txn *t)
     return &t->e->stats[t->slot->index % STAT_SHARDS];
 }
 
-enum eng_result eng_get(struct eng_txn *t, uint64_t keyspace, struct slice key, uint32_t flags, struct eng_row *out, struct eng_call *c)
+enum eng_result eng_get(struct eng_txn *t, uint64_t keyspace, struct slice key, uint32_t flags, struct eng_row *out,
+                        struct eng_call *c)
 {
     *out = (struct eng_row){0};
     if (eng_defer(t->e, c))
@@ -228,8 +264,8 @@ enum eng_result eng_get(struct eng_txn *t, uint64_t keyspace, struct slice key, 
     return get_one(t, layers_now(t->e), key_hash(keyspace, key), keyspace, key, flags, out);
 }
 
-enum eng_result eng_multi_get(struct eng_txn *t, uint64_t keyspace, const struct slice *keys, size_t n, uint32_t flags, struct eng_row *out,
-                              struct eng_call *c)
+enum eng_result eng_multi_get(struct eng_txn *t, uint64_t keyspace, const struct slice *keys, size_t n, uint32_t flags,
+                              struct eng_row *out, struct eng_call *c)
 {
     enum { GROUP = 16 };
     if (eng_defer(t->e, c))
@@ -272,13 +308,10 @@ static void remember_lock(struct eng_txn *t, struct lock *l)
 /* R23: the first to update wins. Deletions count. */
 static enum eng_result check_unchanged(struct eng_txn *t, uint64_t hash, uint64_t keyspace, struct slice key)
 {
-    struct slice value;
-    uint64_t ts;
-    enum eng_result r = layers_get(t->e, layers_now(t->e), hash, keyspace, key, UINT64_MAX, &value, &ts);
-    if (r != ENG_OK && r != ENG_NOT_FOUND)
+    bool changed;
+    enum eng_result r = changed_since(t->e, layers_now(t->e), hash, keyspace, key, t->snapshot, &changed);
+    if (r != ENG_OK || !changed)
         return r;
-    if (ts <= t->snapshot)
-        return ENG_OK;
     atomic_fetch_add_explicit(&stats_of(t)->conflicts, 1, memory_order_relaxed);
     return ENG_CONFLICT;
 }
@@ -332,8 +365,8 @@ void eng_del(struct eng_txn *t, uint64_t keyspace, struct slice key)
     ws_del(&t->ws, key_hash(keyspace, key), keyspace, key);
 }
 
-void eng_splice(struct eng_txn *t, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value, const struct eng_edit *edits,
-                size_t n)
+void eng_splice(struct eng_txn *t, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value,
+                const struct eng_edit *edits, size_t n)
 {
     may_write(t, key);
     ws_splice(&t->ws, key_hash(keyspace, key), keyspace, key, base_ts, value, edits, n);

@@ -10,7 +10,7 @@
 #include "server/base/base.h"
 #include "server/base/mutex.h"
 
-struct epoch_slot { /* a thread's; written by it alone, read by all */
+struct epoch_slot {                      /* a thread's; written by it alone, read by all */
     _Alignas(64) _Atomic uint64_t epoch; /* 0: outside a step */
     _Atomic uint64_t floor;              /* what was visible when the step began; 0 while it is being looked up */
     _Atomic(const void *) domain;        /* the engine whose step it is */

@@ -20,8 +20,9 @@ void flush_measure(const struct memtable *m, void (*fn)(void *arg, uint64_t keys
         fn(arg, keyspace, bytes);
 }
 
-enum eng_result flush_memtable(const struct memtable *m, const struct keep *keep, bool (*gone)(void *arg, uint64_t keyspace), void *arg,
-                               struct output *out, struct eng_error *err)
+enum eng_result flush_memtable(const struct memtable *m, const struct keep *keep,
+                               bool (*gone)(void *arg, uint64_t keyspace), void *arg, struct output *out,
+                               struct eng_error *err)
 {
     uint64_t keyspace = 0;
     bool known = false, skip = false;

@@ -7,8 +7,9 @@
 #include "storage/memtable/memtable.h"
 
 /* gone(arg, keyspace): dropped before the memtable was sealed, and no snapshot is older than the drop. The output is not finished. */
-OV_MUST_CHECK enum eng_result flush_memtable(const struct memtable *m, const struct keep *keep, bool (*gone)(void *arg, uint64_t keyspace),
-                                             void *arg, struct output *out, struct eng_error *err);
+OV_MUST_CHECK enum eng_result flush_memtable(const struct memtable *m, const struct keep *keep,
+                                             bool (*gone)(void *arg, uint64_t keyspace), void *arg, struct output *out,
+                                             struct eng_error *err);
 /* Calls fn for every keyspace in the memtable with the bytes of its newest versions: whoever has many gets a file of its own. */
 void flush_measure(const struct memtable *m, void (*fn)(void *arg, uint64_t keyspace, uint64_t bytes), void *arg);
 

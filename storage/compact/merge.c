@@ -32,8 +32,8 @@ static int first_of(const struct merger *g)
     for (size_t i = 0; i < g->n; i++) {
         if (!tier_iter_valid(&g->its[i]))
             continue;
-        if (best < 0 || key_cmp(tier_iter_keyspace(&g->its[i]), tier_iter_key(&g->its[i]), tier_iter_keyspace(&g->its[best]),
-                                tier_iter_key(&g->its[best])) < 0)
+        if (best < 0 || key_cmp(tier_iter_keyspace(&g->its[i]), tier_iter_key(&g->its[i]),
+                                tier_iter_keyspace(&g->its[best]), tier_iter_key(&g->its[best])) < 0)
             best = (int)i;
     }
     return best;

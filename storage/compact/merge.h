@@ -8,7 +8,8 @@
 
 struct merge {
     const struct run_set *from;
-    struct run *const *below;  /* runs that are older than some of `from` and not among them: deletions of their keys stay */
+    struct run *const
+        *below; /* runs that are older than some of `from` and not among them: deletions of their keys stay */
     size_t n_below;
     const struct keep *keep;
     bool (*gone)(void *arg, uint64_t keyspace); /* dropped, and no snapshot is older than the drop */

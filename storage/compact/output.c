@@ -28,8 +28,8 @@ static enum eng_result end_file(struct output *o, struct eng_error *err)
     return res;
 }
 
-enum eng_result output_add(struct output *o, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind, struct slice value,
-                           struct eng_error *err)
+enum eng_result output_add(struct output *o, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind,
+                           struct slice value, struct eng_error *err)
 {
     enum eng_result r = ENG_OK;
     if (!o->writer || keyspace != o->keyspace) {

@@ -11,9 +11,9 @@ struct output {
     const struct file_ops *files;
     enum eng_compression codec;
     uint64_t order;
-    uint64_t (*new_id)(void *arg);                    /* of a run */
-    bool (*alone)(void *arg, uint64_t keyspace);      /* is it a big one? */
-    bool (*stop)(void *arg);                          /* the engine is closing: give up */
+    uint64_t (*new_id)(void *arg);               /* of a run */
+    bool (*alone)(void *arg, uint64_t keyspace); /* is it a big one? */
+    bool (*stop)(void *arg);                     /* the engine is closing: give up */
     void *arg;
     /* the output's own */
     struct run_writer *writer;
@@ -24,8 +24,8 @@ struct output {
     size_t n, cap;
 };
 
-OV_MUST_CHECK enum eng_result output_add(struct output *o, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind, struct slice value,
-                                         struct eng_error *err);
+OV_MUST_CHECK enum eng_result output_add(struct output *o, uint64_t keyspace, struct slice key, uint64_t ts,
+                                         uint8_t kind, struct slice value, struct eng_error *err);
 /* Finishes the last file, syncs the folder, opens all. */
 OV_MUST_CHECK enum eng_result output_finish(struct output *o, struct eng_error *err);
 /* Gives up: removes what was written. Or, `kept`, forgets what now belongs to others. */

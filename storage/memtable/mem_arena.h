@@ -8,9 +8,9 @@
 enum { MEM_CLASSES = 80, MEM_LARGE = 32 * 1024 /* what is larger does not come from here */ };
 
 struct mem_arena {
-    uint8_t *at, *end;        /* of the newest chunk */
+    uint8_t *at, *end; /* of the newest chunk */
     struct mem_chunk *chunks;
-    void *free[MEM_CLASSES];  /* by size class */
+    void *free[MEM_CLASSES]; /* by size class */
 };
 
 void mem_arena_init(struct mem_arena *a);

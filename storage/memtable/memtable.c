@@ -43,7 +43,8 @@ struct memtable {
     struct large *large;
     uint64_t rand;
     struct finger fingers[FINGERS];
-    struct mt_version **queue; /* ring of superseding versions, oldest first: what is behind them goes when nobody needs it */
+    struct mt_version *
+        *queue; /* ring of superseding versions, oldest first: what is behind them goes when nobody needs it */
     size_t queue_cap, queue_at, queue_n;
 };
 
@@ -55,7 +56,8 @@ struct memtable *memtable_new(uint64_t bytes)
     m->n_buckets = 1024;
     while (m->n_buckets < bytes / BUCKET_BYTES)
         m->n_buckets *= 2;
-    m->buckets = mmap(NULL, m->n_buckets * sizeof(*m->buckets), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    m->buckets =
+        mmap(NULL, m->n_buckets * sizeof(*m->buckets), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     OV_ASSERT(m->buckets != MAP_FAILED);
     mem_arena_init(&m->arena);
     size_t size = sizeof(*m->head) + MAX_HEIGHT * sizeof(m->head->next[0]);
@@ -167,7 +169,8 @@ static int random_height(struct memtable *m)
 }
 
 /* The nodes before the new key, by the keyspace's finger if the key is the next one after the last. */
-static void find_place(const struct memtable *m, const struct finger *f, uint64_t keyspace, struct slice key, struct mt_node **before)
+static void find_place(const struct memtable *m, const struct finger *f, uint64_t keyspace, struct slice key,
+                       struct mt_node **before)
 {
     uint64_t prefix = prefix_of(key);
     if (f->last && f->keyspace == keyspace && node_cmp(f->last, keyspace, prefix, key) < 0) {
@@ -194,7 +197,8 @@ static void large_link(struct memtable *m, struct large *l)
     m->large = l;
 }
 
-static struct mt_node *add_node(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, struct mt_version *v)
+static struct mt_node *add_node(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key,
+                                struct mt_version *v)
 {
     struct finger *f = &m->fingers[keyspace * 0x9E3779B97F4A7C15u >> 60];
     struct mt_node *before[MAX_HEIGHT];
@@ -289,8 +293,8 @@ static void queue_add(struct memtable *m, struct mt_version *superseding)
     m->queue[(m->queue_at + m->queue_n++) & (m->queue_cap - 1)] = superseding;
 }
 
-void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts, enum version_kind kind,
-                  struct slice value, struct mt_version *large)
+void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts,
+                  enum version_kind kind, struct slice value, struct mt_version *large)
 {
     size_t bytes;
     struct mt_version *v = new_version(m, value, large, &bytes);

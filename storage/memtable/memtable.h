@@ -29,11 +29,11 @@ struct mt_node {
     _Atomic(struct mt_node *) chain;     /* in the hash bucket */
     _Atomic(struct mt_node *) prev;      /* in key order; the head before the first */
     uint64_t keyspace;
-    uint64_t prefix;                     /* the first 8 bytes of the tuple, big-endian: most comparisons end here */
+    uint64_t prefix; /* the first 8 bytes of the tuple, big-endian: most comparisons end here */
     uint32_t hash;
     uint32_t key_len;
     uint8_t height;
-    _Atomic(struct mt_node *) next[];    /* height links, then the tuple's bytes */
+    _Atomic(struct mt_node *) next[]; /* height links, then the tuple's bytes */
 };
 
 static inline struct slice mt_key(const struct mt_node *n)
@@ -52,11 +52,12 @@ void memtable_unref(struct memtable *m); /* frees with the last one; accepts NUL
 
 /* Writer's. Puts a version in front of the key's others; ts is larger than theirs. `large`, if not NULL, is a version from
  * memtable_large for the same value. */
-struct mt_version *memtable_large(struct slice value);   /* a copy made before the commit lock; value.n >= MEM_LARGE / 2 or so */
-void memtable_large_free(struct mt_version *v);          /* one that was not used after all; accepts NULL */
-bool memtable_wants_large(size_t value_bytes);           /* is it too big to be copied under the lock? */
-void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts, enum version_kind kind,
-                  struct slice value, struct mt_version *large);
+struct mt_version *memtable_large(
+    struct slice value);                        /* a copy made before the commit lock; value.n >= MEM_LARGE / 2 or so */
+void memtable_large_free(struct mt_version *v); /* one that was not used after all; accepts NULL */
+bool memtable_wants_large(size_t value_bytes);  /* is it too big to be copied under the lock? */
+void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts,
+                  enum version_kind kind, struct slice value, struct mt_version *large);
 /* Writer's. Frees versions that were superseded by one with ts <= limit: no reader may need what was before `limit`. At most `max`
  * entries; large ones are not freed but put on *large (linked by `older`) for memtable_large_free outside the lock. */
 void memtable_trim(struct memtable *m, uint64_t limit, size_t max, struct mt_version **large);
@@ -68,7 +69,8 @@ uint64_t memtable_min_ts(const struct memtable *m);
 uint64_t memtable_max_ts(const struct memtable *m); /* 0 when empty */
 
 /* Readers'. */
-struct mt_node *memtable_find(const struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key); /* NULL: no such node */
+struct mt_node *memtable_find(const struct memtable *m, uint64_t hash, uint64_t keyspace,
+                              struct slice key);                 /* NULL: no such node */
 void memtable_prefetch(const struct memtable *m, uint64_t hash); /* the bucket of a key that will be looked for soon */
 /* The newest version with ts <= snapshot, a deletion included; NULL if there is none here. */
 static inline struct mt_version *mt_version_at(const struct mt_node *n, uint64_t snapshot)

@@ -109,7 +109,8 @@ bool data_block_open(struct slice raw, struct data_block *b)
     for (uint32_t i = 0; i < b->n; i++) { /* entries lie one behind the other, without gaps */
         if (load_le32(raw.p + DATA_HEADER + 4 * (size_t)i) != at || raw.n - at < ENTRY_HEADER)
             return false;
-        size_t key_len = load_le32(raw.p + at) >> 8, value_len = load_le32(raw.p + at + 4), have = raw.n - at - ENTRY_HEADER;
+        size_t key_len = load_le32(raw.p + at) >> 8, value_len = load_le32(raw.p + at + 4),
+               have = raw.n - at - ENTRY_HEADER;
         if (key_len > have || value_len > have - key_len)
             return false;
         struct entry e = data_block_entry(b, i);
@@ -158,7 +159,8 @@ bool index_open(struct slice raw, struct index_view *v)
         return false;
     *v = (struct index_view){.p = raw.p, .len = raw.n, .n = load_le32(raw.p)};
     size_t filter_len = load_le32(raw.p + 4), have = raw.n - INDEX_HEADER;
-    if (v->n == 0 || v->n > have / INDEX_ENTRY || filter_len > have - INDEX_ENTRY * (size_t)v->n || filter_len % 64 != 0)
+    if (v->n == 0 || v->n > have / INDEX_ENTRY || filter_len > have - INDEX_ENTRY * (size_t)v->n ||
+        filter_len % 64 != 0)
         return false;
     v->filter = slice_of(raw.p + raw.n - filter_len, filter_len);
     size_t keys_from = INDEX_HEADER + INDEX_ENTRY * (size_t)v->n, keys_to = raw.n - filter_len;
@@ -169,7 +171,8 @@ bool index_open(struct slice raw, struct index_view *v)
         if (key_at < keys_from || key_at > keys_to || key_len > keys_to - key_at)
             return false;
         struct index_entry e = index_get(v, i);
-        if (e.raw_len > FRAME_RAW_MAX || e.frame_len < FRAME_HEADER || e.frame_len > FRAME_RAW_MAX || e.offset > INT64_MAX)
+        if (e.raw_len > FRAME_RAW_MAX || e.frame_len < FRAME_HEADER || e.frame_len > FRAME_RAW_MAX ||
+            e.offset > INT64_MAX)
             return false;
         if (i > 0 && key_cmp(last.keyspace, last.key, e.keyspace, e.key) >= 0)
             return false;

@@ -87,7 +87,8 @@ static inline struct slice data_block_key(const struct data_block *b, uint32_t i
     const uint8_t *e = b->p + load_le32(b->p + DATA_HEADER + 4 * (size_t)i);
     return slice_of(e + ENTRY_HEADER, load_le32(e) >> 8);
 }
-uint32_t data_block_lower_bound(const struct data_block *b, struct slice key); /* the first entry with a key >= key; n if none */
+uint32_t data_block_lower_bound(const struct data_block *b,
+                                struct slice key); /* the first entry with a key >= key; n if none */
 
 struct index_entry index_get(const struct index_view *v, uint32_t i);
 /* The last block whose first key is <= (keyspace, key), as i + 1; 0 if there is none. */

@@ -85,8 +85,8 @@ static bool block_open(struct block *b, enum frame_kind kind, struct slice raw)
     return kind == FRAME_DATA ? data_block_open(raw, &b->data) : index_open(raw, &b->index);
 }
 
-enum eng_result block_read(struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len, enum frame_kind kind, struct block **out,
-                           struct eng_error *err)
+enum eng_result block_read(struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len, enum frame_kind kind,
+                           struct block **out, struct eng_error *err)
 {
     char path[RUN_PATH_MAX];
     *out = NULL;
@@ -106,7 +106,8 @@ enum eng_result block_read(struct run *r, uint64_t offset, uint32_t frame_len, u
     if (raw < 0 || (raw_len && raw != raw_len))
         goto bad;
     if (frame.p[4] == ENG_COMPRESS_NONE) {
-        if ((uint64_t)raw != frame_len - FRAME_HEADER || !block_open(b, kind, slice_of(b->space + FRAME_HEADER, (size_t)raw)))
+        if ((uint64_t)raw != frame_len - FRAME_HEADER ||
+            !block_open(b, kind, slice_of(b->space + FRAME_HEADER, (size_t)raw)))
             goto bad;
     } else {
         struct block *packed = b;
@@ -215,8 +216,8 @@ static struct block *evict(struct cache *c, struct shard *s, size_t more)
     return gone;
 }
 
-enum eng_result cache_read(struct cache *c, struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len, enum frame_kind kind,
-                           struct block **out, struct eng_error *err)
+enum eng_result cache_read(struct cache *c, struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len,
+                           enum frame_kind kind, struct block **out, struct eng_error *err)
 {
     uint64_t hash = place_hash(r->id, offset);
     struct shard *s = &c->shards[hash % SHARDS];

@@ -17,11 +17,11 @@ struct cache;
 
 struct block { /* one loaded piece of a run */
     struct epoch_garbage garbage;
-    struct block *chain;        /* in the shard's bucket */
-    struct block *prev, *next;  /* in the shard's clock */
+    struct block *chain;       /* in the shard's bucket */
+    struct block *prev, *next; /* in the shard's clock */
     uint64_t run, offset;
-    size_t bytes;               /* that it counts for */
-    _Atomic bool touched;       /* since the clock's hand came by */
+    size_t bytes;         /* that it counts for */
+    _Atomic bool touched; /* since the clock's hand came by */
     union {
         struct data_block data;
         struct index_view index;
@@ -34,11 +34,12 @@ void cache_free(struct cache *c); /* accepts NULL */
 
 /* The piece of `kind` at `offset`, read, checked and unpacked if it is not here. raw_len 0: not known beforehand.
  * Errors: ENG_IO, ENG_CORRUPT (names file and offset). */
-OV_MUST_CHECK enum eng_result cache_read(struct cache *c, struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len,
-                                         enum frame_kind kind, struct block **out, struct eng_error *err);
+OV_MUST_CHECK enum eng_result cache_read(struct cache *c, struct run *r, uint64_t offset, uint32_t frame_len,
+                                         uint32_t raw_len, enum frame_kind kind, struct block **out,
+                                         struct eng_error *err);
 /* The same without any cache, for merges: the caller owns the block (free). */
-OV_MUST_CHECK enum eng_result block_read(struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len, enum frame_kind kind,
-                                         struct block **out, struct eng_error *err);
+OV_MUST_CHECK enum eng_result block_read(struct run *r, uint64_t offset, uint32_t frame_len, uint32_t raw_len,
+                                         enum frame_kind kind, struct block **out, struct eng_error *err);
 
 struct cache_stats {
     uint64_t bytes, hits, misses, evictions;

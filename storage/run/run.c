@@ -40,11 +40,19 @@ bool run_parse_directory(struct slice dir, uint64_t limit, struct fragment **out
             goto bad;
         struct fragment *f = &all[i];
         *f = (struct fragment){
-            .index_offset = load_le64(p), .index_len = load_le32(p + 8), .n_blocks = load_le32(p + 12),
-            .first_keyspace = load_le64(p + 16), .last_keyspace = load_le64(p + 24),
-            .first = slice_of(dir.p + at, first_len), .last = slice_of(dir.p + at + first_len, last_len),
-            .entries = load_le64(p + 40), .deletions = load_le64(p + 48), .raw_bytes = load_le64(p + 56),
-            .disk_bytes = load_le64(p + 64), .min_ts = load_le64(p + 72), .max_ts = load_le64(p + 80),
+            .index_offset = load_le64(p),
+            .index_len = load_le32(p + 8),
+            .n_blocks = load_le32(p + 12),
+            .first_keyspace = load_le64(p + 16),
+            .last_keyspace = load_le64(p + 24),
+            .first = slice_of(dir.p + at, first_len),
+            .last = slice_of(dir.p + at + first_len, last_len),
+            .entries = load_le64(p + 40),
+            .deletions = load_le64(p + 48),
+            .raw_bytes = load_le64(p + 56),
+            .disk_bytes = load_le64(p + 64),
+            .min_ts = load_le64(p + 72),
+            .max_ts = load_le64(p + 80),
         };
         at += first_len + last_len;
         if (f->index_offset > limit || f->index_len > limit - f->index_offset || f->index_len < FRAME_HEADER ||
@@ -111,7 +119,8 @@ static enum eng_result read_directory(struct run *r, struct eng_error *err)
     return res;
 }
 
-enum eng_result run_open(const struct file_ops *files, uint64_t id, uint64_t order, struct run **out, struct eng_error *err)
+enum eng_result run_open(const struct file_ops *files, uint64_t id, uint64_t order, struct run **out,
+                         struct eng_error *err)
 {
     char path[RUN_PATH_MAX];
     struct run *r = ov_calloc(1, sizeof(*r));

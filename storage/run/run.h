@@ -47,7 +47,8 @@ struct run {
 void run_path(uint64_t id, char out[RUN_PATH_MAX]); /* "runs/….run" */
 
 /* Opens the run that the manifest names. One reference. Errors: ENG_IO, ENG_CORRUPT. Thread: any; blocks on disk. */
-OV_MUST_CHECK enum eng_result run_open(const struct file_ops *files, uint64_t id, uint64_t order, struct run **out, struct eng_error *err);
+OV_MUST_CHECK enum eng_result run_open(const struct file_ops *files, uint64_t id, uint64_t order, struct run **out,
+                                       struct eng_error *err);
 void run_ref(struct run *r);
 void run_unref(struct run *r);
 
@@ -64,16 +65,17 @@ bool run_covers(const struct run *r, uint64_t keyspace, struct slice key);
 struct run_writer;
 
 /* Starts a new file. */
-OV_MUST_CHECK enum eng_result run_writer_new(const struct file_ops *files, uint64_t id, enum eng_compression codec, struct run_writer **out,
-                                             struct eng_error *err);
+OV_MUST_CHECK enum eng_result run_writer_new(const struct file_ops *files, uint64_t id, enum eng_compression codec,
+                                             struct run_writer **out, struct eng_error *err);
 /* The next version, in order (D1); `kind` is enum version_kind's number. */
-OV_MUST_CHECK enum eng_result run_writer_add(struct run_writer *w, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind,
-                                             struct slice value, struct eng_error *err);
+OV_MUST_CHECK enum eng_result run_writer_add(struct run_writer *w, uint64_t keyspace, struct slice key, uint64_t ts,
+                                             uint8_t kind, struct slice value, struct eng_error *err);
 uint64_t run_writer_bytes(const struct run_writer *w); /* written so far, about */
-bool run_writer_same_key(const struct run_writer *w, uint64_t keyspace, struct slice key); /* is it the key added last? */
+bool run_writer_same_key(const struct run_writer *w, uint64_t keyspace,
+                         struct slice key); /* is it the key added last? */
 /* Writes what is left, the directory and the trailer, and syncs. The caller syncs the folder. Tells the file's size and timestamps. */
-OV_MUST_CHECK enum eng_result run_writer_finish(struct run_writer *w, uint64_t *bytes, uint64_t *min_ts, uint64_t *max_ts,
-                                                struct eng_error *err);
+OV_MUST_CHECK enum eng_result run_writer_finish(struct run_writer *w, uint64_t *bytes, uint64_t *min_ts,
+                                                uint64_t *max_ts, struct eng_error *err);
 void run_writer_free(struct run_writer *w); /* removes a file that was not finished; accepts NULL */
 
 /* Fills *err for a failed file operation: ENG_DISK_FULL for ENOSPC and EDQUOT, else ENG_IO. Returns it. */

@@ -99,21 +99,24 @@ static size_t find_fragment(const struct tier *t, uint64_t keyspace, struct slic
 
 /* ---- points ---- */
 
-static enum eng_result read_index(struct cache *c, const struct tier_fragment *tf, struct block **out, struct eng_error *err)
+static enum eng_result read_index(struct cache *c, const struct tier_fragment *tf, struct block **out,
+                                  struct eng_error *err)
 {
     if (c)
         return cache_read(c, tf->run, tf->f->index_offset, tf->f->index_len, 0, FRAME_INDEX, out, err);
     return block_read(tf->run, tf->f->index_offset, tf->f->index_len, 0, FRAME_INDEX, out, err);
 }
 
-static enum eng_result read_block(struct cache *c, struct run *r, const struct index_entry *e, struct block **out, struct eng_error *err)
+static enum eng_result read_block(struct cache *c, struct run *r, const struct index_entry *e, struct block **out,
+                                  struct eng_error *err)
 {
     if (c)
         return cache_read(c, r, e->offset, e->frame_len, e->raw_len, FRAME_DATA, out, err);
     return block_read(r, e->offset, e->frame_len, e->raw_len, FRAME_DATA, out, err);
 }
 
-static bool version_at(const struct data_block *b, uint32_t first, struct slice key, uint64_t snapshot, struct entry *out)
+static bool version_at(const struct data_block *b, uint32_t first, struct slice key, uint64_t snapshot,
+                       struct entry *out)
 {
     for (uint32_t i = first; i < b->n; i++) {
         *out = data_block_entry(b, i);
@@ -125,8 +128,9 @@ static bool version_at(const struct data_block *b, uint32_t first, struct slice 
     return false;
 }
 
-static enum eng_result get_in_fragment(struct cache *c, const struct tier_fragment *tf, uint64_t hash, uint64_t keyspace, struct slice key,
-                                       uint64_t snapshot, struct entry *out, struct eng_error *err)
+static enum eng_result get_in_fragment(struct cache *c, const struct tier_fragment *tf, uint64_t hash,
+                                       uint64_t keyspace, struct slice key, uint64_t snapshot, struct entry *out,
+                                       struct eng_error *err)
 {
     struct block *index, *b;
     enum eng_result r = read_index(c, tf, &index, err);
@@ -148,8 +152,8 @@ static enum eng_result get_in_fragment(struct cache *c, const struct tier_fragme
     return version_at(&b->data, i, key, snapshot, out) ? ENG_OK : ENG_NOT_FOUND;
 }
 
-enum eng_result run_set_get(const struct run_set *s, struct cache *c, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t snapshot,
-                            struct entry *out, struct eng_error *err)
+enum eng_result run_set_get(const struct run_set *s, struct cache *c, uint64_t hash, uint64_t keyspace,
+                            struct slice key, uint64_t snapshot, struct entry *out, struct eng_error *err)
 {
     for (size_t t = 0; t < s->n_tiers; t++) {
         size_t at = find_fragment(&s->tiers[t], keyspace, key);

@@ -25,7 +25,7 @@ struct run_set {
     size_t n_runs;
     struct tier *tiers;
     size_t n_tiers;
-    uint64_t max_ts;   /* of all */
+    uint64_t max_ts; /* of all */
 };
 
 /* Takes a reference to each run. One reference. */
@@ -34,18 +34,19 @@ void run_set_ref(struct run_set *s);
 void run_set_unref(struct run_set *s); /* accepts NULL */
 
 /* The newest version with ts <= snapshot: ENG_OK and *out (a deletion is one), or ENG_NOT_FOUND. */
-OV_MUST_CHECK enum eng_result run_set_get(const struct run_set *s, struct cache *c, uint64_t hash, uint64_t keyspace, struct slice key,
-                                          uint64_t snapshot, struct entry *out, struct eng_error *err);
+OV_MUST_CHECK enum eng_result run_set_get(const struct run_set *s, struct cache *c, uint64_t hash, uint64_t keyspace,
+                                          struct slice key, uint64_t snapshot, struct entry *out,
+                                          struct eng_error *err);
 
 /* A place in a tier. With a cache, what it shows is borrowed until the step ends; without, until it moves (merges). */
 struct tier_iter {
     const struct tier *tier;
     struct cache *cache;
-    size_t fragment;       /* tier->n: at no entry */
-    struct block *index;   /* of the fragment */
+    size_t fragment;     /* tier->n: at no entry */
+    struct block *index; /* of the fragment */
     uint32_t block_at;
     struct block *block;
-    uint32_t entry;        /* the newest version of its key */
+    uint32_t entry; /* the newest version of its key */
 };
 
 void tier_iter_init(struct tier_iter *it, const struct tier *t, struct cache *c);
@@ -64,8 +65,10 @@ static inline struct slice tier_iter_key(const struct tier_iter *it)
 }
 
 /* The first key at or after (keyspace, key); the last one before it. Past the ends: not valid. */
-OV_MUST_CHECK enum eng_result tier_iter_seek(struct tier_iter *it, uint64_t keyspace, struct slice key, struct eng_error *err);
-OV_MUST_CHECK enum eng_result tier_iter_seek_before(struct tier_iter *it, uint64_t keyspace, struct slice key, struct eng_error *err);
+OV_MUST_CHECK enum eng_result tier_iter_seek(struct tier_iter *it, uint64_t keyspace, struct slice key,
+                                             struct eng_error *err);
+OV_MUST_CHECK enum eng_result tier_iter_seek_before(struct tier_iter *it, uint64_t keyspace, struct slice key,
+                                                    struct eng_error *err);
 OV_MUST_CHECK enum eng_result tier_iter_next(struct tier_iter *it, struct eng_error *err); /* the next key */
 OV_MUST_CHECK enum eng_result tier_iter_prev(struct tier_iter *it, struct eng_error *err);
 /* The current key's newest version with ts <= snapshot; false if there is none. */

@@ -17,8 +17,8 @@
 
 enum {
     BLOCK_BYTES = 16 * 1024,
-    FRAGMENT_BLOCKS = 1024,           /* keeps an index under about 200 KiB */
-    FRAGMENT_ALONE = 256 * 1024,      /* a keyspace of so many bytes shares its fragment with no other */
+    FRAGMENT_BLOCKS = 1024,      /* keeps an index under about 200 KiB */
+    FRAGMENT_ALONE = 256 * 1024, /* a keyspace of so many bytes shares its fragment with no other */
     WRITE_BYTES = 1024 * 1024,
 };
 
@@ -29,10 +29,10 @@ struct run_writer {
     uint64_t id;
     enum eng_compression codec;
     bool finished;
-    struct buf out;          /* not yet written */
-    uint64_t written;        /* file offset of out's start */
+    struct buf out;   /* not yet written */
+    uint64_t written; /* file offset of out's start */
     /* the block being filled */
-    struct buf entries;      /* entries, offsets relative to the first */
+    struct buf entries; /* entries, offsets relative to the first */
     uint32_t *starts;
     uint32_t n, cap;
     uint64_t keyspace;
@@ -40,9 +40,9 @@ struct run_writer {
     uint64_t last_ts;
     /* the fragment */
     struct buf index, index_keys;
-    uint64_t *hashes;        /* of its keys */
+    uint64_t *hashes; /* of its keys */
     size_t n_hashes, hashes_cap;
-    struct buf first_key;    /* of the fragment */
+    struct buf first_key; /* of the fragment */
     struct fragment frag;
     uint64_t keyspace_bytes; /* of the current keyspace in this fragment */
     /* the file */
@@ -64,8 +64,8 @@ void run_path(uint64_t id, char out[RUN_PATH_MAX])
     snprintf(out, RUN_PATH_MAX, "runs/%016" PRIx64 ".run", id);
 }
 
-enum eng_result run_writer_new(const struct file_ops *files, uint64_t id, enum eng_compression codec, struct run_writer **out,
-                               struct eng_error *err)
+enum eng_result run_writer_new(const struct file_ops *files, uint64_t id, enum eng_compression codec,
+                               struct run_writer **out, struct eng_error *err)
 {
     struct run_writer *w = ov_calloc(1, sizeof(*w));
     *out = NULL;
@@ -246,8 +246,8 @@ static enum eng_result start_key(struct run_writer *w, uint64_t keyspace, struct
     return ENG_OK;
 }
 
-enum eng_result run_writer_add(struct run_writer *w, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind, struct slice value,
-                               struct eng_error *err)
+enum eng_result run_writer_add(struct run_writer *w, uint64_t keyspace, struct slice key, uint64_t ts, uint8_t kind,
+                               struct slice value, struct eng_error *err)
 {
     int c = w->entries_all ? key_cmp(w->keyspace, buf_slice(&w->last_key), keyspace, key) : -1;
     OV_ASSERT(c < 0 || (c == 0 && ts < w->last_ts)); /* D1 */
@@ -283,7 +283,8 @@ enum eng_result run_writer_add(struct run_writer *w, uint64_t keyspace, struct s
     return ENG_OK;
 }
 
-enum eng_result run_writer_finish(struct run_writer *w, uint64_t *bytes, uint64_t *min_ts, uint64_t *max_ts, struct eng_error *err)
+enum eng_result run_writer_finish(struct run_writer *w, uint64_t *bytes, uint64_t *min_ts, uint64_t *max_ts,
+                                  struct eng_error *err)
 {
     enum eng_result r = end_fragment(w, err);
     if (r != ENG_OK)

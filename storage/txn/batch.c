@@ -8,7 +8,8 @@
 bool batch_open(struct batch_reader *r, struct slice payload, uint64_t first_ts)
 {
     *r = (struct batch_reader){0};
-    if (payload.n < BATCH_HEADER || payload.p[0] != BATCH_VERSION || payload.p[1] > BATCH_ONE_TS || load_le16(payload.p + 2) != 0)
+    if (payload.n < BATCH_HEADER || payload.p[0] != BATCH_VERSION || payload.p[1] > BATCH_ONE_TS ||
+        load_le16(payload.p + 2) != 0)
         return false;
     r->at = payload.p + BATCH_HEADER;
     r->end = payload.p + payload.n;
@@ -36,7 +37,8 @@ int batch_next(struct batch_reader *r, struct mutation *m)
         .key = slice_of(r->at + MUTATION_HEADER, key_len),
         .value = slice_of(r->at + MUTATION_HEADER + key_len, value_len),
     };
-    if ((m->type == MUT_DELETE && value_len) || (m->type == MUT_DROP && (key_len || value_len)) || (m->type == MUT_LOG && key_len))
+    if ((m->type == MUT_DELETE && value_len) || (m->type == MUT_DROP && (key_len || value_len)) ||
+        (m->type == MUT_LOG && key_len))
         return -1;
     if (m->type == MUT_SPLICE && value_len < SPLICE_HEADER)
         return -1;

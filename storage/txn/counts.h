@@ -14,7 +14,7 @@ struct count {
     int64_t delta;            /* what the active memtable changed in it; the writer's */
     _Atomic uint64_t dropped; /* timestamp of its drop; 0 */
     struct count *next_dirty;
-    bool dirty;               /* in the list of those whose delta is to be taken */
+    bool dirty; /* in the list of those whose delta is to be taken */
 };
 
 struct counts {

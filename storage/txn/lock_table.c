@@ -76,7 +76,8 @@ static struct lock *take_new(struct stripe *s, uint64_t hash, const void *owner)
     return l;
 }
 
-enum lock_answer lock_acquire(struct lock_table *t, uint64_t hash, const void *owner, struct eng_call *c, struct lock **out)
+enum lock_answer lock_acquire(struct lock_table *t, uint64_t hash, const void *owner, struct eng_call *c,
+                              struct lock **out)
 {
     struct stripe *s = stripe_of(t, hash);
     enum lock_answer a;

@@ -19,7 +19,8 @@ void lock_table_free(struct lock_table *t); /* nothing may be locked; accepts NU
 
 /* Takes the lock for `owner`. LOCK_GOT sets *out, to be given back by lock_release. LOCK_WAIT: c is in the queue (c NULL: it is not) and
  * will be woken when the lock is its own; then call lock_granted. Thread: any. */
-enum lock_answer lock_acquire(struct lock_table *t, uint64_t hash, const void *owner, struct eng_call *c, struct lock **out);
+enum lock_answer lock_acquire(struct lock_table *t, uint64_t hash, const void *owner, struct eng_call *c,
+                              struct lock **out);
 /* Has the lock that c waits for been handed to it? Sets *out then; c waits for nothing any more. Thread: the owner's. */
 bool lock_granted(struct lock_table *t, struct eng_call *c, struct lock **out);
 /* Leaves the queue, or gives back what has just been granted. */

@@ -13,10 +13,11 @@ struct snapshot { /* lies inside the transaction */
 };
 
 struct snapshots {
-    struct mutex lock; /* RANK_EPOCH */
-    struct snapshot all;  /* ring, ascending by ts */
+    struct mutex lock;   /* RANK_EPOCH */
+    struct snapshot all; /* ring, ascending by ts */
     size_t n;
-    uint64_t lost; /* versions needed by reads below this may be gone: registered readers excepted, no read may start there */
+    uint64_t
+        lost; /* versions needed by reads below this may be gone: registered readers excepted, no read may start there */
 };
 
 void snapshots_init(struct snapshots *s);

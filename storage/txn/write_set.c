@@ -67,9 +67,11 @@ void ws_clear(struct write_set *w)
     w->changes++;
 }
 
-static bool same_key(const struct write_set *w, const struct ws_op *o, uint64_t hash, uint64_t keyspace, struct slice key)
+static bool same_key(const struct write_set *w, const struct ws_op *o, uint64_t hash, uint64_t keyspace,
+                     struct slice key)
 {
-    return o->hash == hash && o->type != 0 && o->type < MUT_DROP && o->keyspace == keyspace && slice_eq(ws_key(w, o), key);
+    return o->hash == hash && o->type != 0 && o->type < MUT_DROP && o->keyspace == keyspace &&
+           slice_eq(ws_key(w, o), key);
 }
 
 struct ws_op *ws_find(const struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key)
@@ -118,7 +120,8 @@ static void index_last(struct write_set *w)
 }
 
 /* Appends a mutation with its key and room for its value. */
-static struct ws_op *add(struct write_set *w, enum mutation_type type, uint64_t hash, uint64_t keyspace, struct slice key, size_t value_len)
+static struct ws_op *add(struct write_set *w, enum mutation_type type, uint64_t hash, uint64_t keyspace,
+                         struct slice key, size_t value_len)
 {
     if (w->payload.len == 0) {
         buf_reserve(&w->payload, BATCH_HEADER);
@@ -174,7 +177,8 @@ static enum mutation_type composed(int earlier, enum mutation_type type)
     return type;
 }
 
-void ws_put(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, struct slice value, enum eng_put_kind kind)
+void ws_put(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, struct slice value,
+            enum eng_put_kind kind)
 {
     enum mutation_type type = composed(replace(w, hash, keyspace, key), kind == ENG_INSERT ? MUT_INSERT : MUT_UPDATE);
     struct ws_op *o = add(w, type, hash, keyspace, key, value.n);
@@ -188,8 +192,8 @@ void ws_del(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice 
         add(w, MUT_DELETE, hash, keyspace, key, 0);
 }
 
-void ws_splice(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value,
-               const struct eng_edit *edits, size_t n)
+void ws_splice(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t base_ts,
+               struct slice value, const struct eng_edit *edits, size_t n)
 {
     size_t bytes = value.n > SPLICE_ABOVE ? splice_bytes(edits, n) : SIZE_MAX;
     int earlier = base_ts && bytes < value.n ? replace(w, hash, keyspace, key) : -1;
@@ -221,14 +225,19 @@ void ws_drop(struct write_set *w, uint64_t keyspace)
     add(w, MUT_DROP, 0, keyspace, slice_of(NULL, 0), 0);
 }
 
-void ws_require(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, enum eng_pre pre, uint64_t version)
+void ws_require(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, enum eng_pre pre,
+                uint64_t version)
 {
     if (w->n_pre == w->pre_cap) {
         w->pre_cap = OV_MAX(8, w->pre_cap * 2);
         w->pre = ov_realloc(w->pre, w->pre_cap * sizeof(*w->pre));
     }
-    w->pre[w->n_pre++] = (struct ws_pre){
-        .hash = hash, .keyspace = keyspace, .version = version, .key_at = w->pre_keys.len, .key_len = key.n, .pre = pre};
+    w->pre[w->n_pre++] = (struct ws_pre){.hash = hash,
+                                         .keyspace = keyspace,
+                                         .version = version,
+                                         .key_at = w->pre_keys.len,
+                                         .key_len = key.n,
+                                         .pre = pre};
     buf_append(&w->pre_keys, key.p, key.n);
     buf_reserve(&w->pre_keys, 1); /* so that an empty key has a place */
 }

@@ -10,12 +10,12 @@
 
 struct ws_op {
     uint64_t hash, keyspace;
-    uint64_t at;          /* of the mutation in the payload */
-    uint64_t bytes;       /* of the mutation, header included */
-    uint64_t value_at;    /* of the whole value: in the payload, or in `values` for a splice */
+    uint64_t at;       /* of the mutation in the payload */
+    uint64_t bytes;    /* of the mutation, header included */
+    uint64_t value_at; /* of the whole value: in the payload, or in `values` for a splice */
     uint32_t key_len, value_len;
-    uint8_t type;         /* enum mutation_type; 0: replaced by a later one */
-    void *extra;          /* eng_commit's: a large version made before the lock */
+    uint8_t type; /* enum mutation_type; 0: replaced by a later one */
+    void *extra;  /* eng_commit's: a large version made before the lock */
 };
 
 struct ws_pre { /* a precondition */
@@ -28,17 +28,17 @@ struct write_set {
     struct buf payload; /* header and mutations */
     struct buf values;  /* results of splices */
     struct ws_op *ops;
-    size_t n, cap;      /* operations, replaced ones included */
-    size_t live;        /* mutations that go into the journal */
-    uint64_t dead;      /* bytes of replaced ones */
-    uint32_t *table;    /* open addressing by hash once there are many: index + 1 */
+    size_t n, cap;   /* operations, replaced ones included */
+    size_t live;     /* mutations that go into the journal */
+    uint64_t dead;   /* bytes of replaced ones */
+    uint32_t *table; /* open addressing by hash once there are many: index + 1 */
     size_t table_size;
-    uint32_t *order;    /* indexes of the first n_order operations with keys, by key */
+    uint32_t *order; /* indexes of the first n_order operations with keys, by key */
     size_t n_order, order_cap, ordered_ops;
     struct ws_pre *pre;
     size_t n_pre, pre_cap;
     struct buf pre_keys;
-    uint64_t changes;   /* counts writes: scans see that they must look again */
+    uint64_t changes; /* counts writes: scans see that they must look again */
 };
 
 void ws_init(struct write_set *w);
@@ -48,13 +48,15 @@ void ws_clear(struct write_set *w); /* keeps modest buffers for the next use */
 /* The buffered operation on the key, or NULL. A MUT_DELETE is one. */
 struct ws_op *ws_find(const struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key);
 
-void ws_put(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, struct slice value, enum eng_put_kind kind);
+void ws_put(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, struct slice value,
+            enum eng_put_kind kind);
 void ws_del(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key);
-void ws_splice(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value,
-               const struct eng_edit *edits, size_t n);
+void ws_splice(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t base_ts,
+               struct slice value, const struct eng_edit *edits, size_t n);
 void ws_log(struct write_set *w, struct slice record);
 void ws_drop(struct write_set *w, uint64_t keyspace);
-void ws_require(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, enum eng_pre pre, uint64_t version);
+void ws_require(struct write_set *w, uint64_t hash, uint64_t keyspace, struct slice key, enum eng_pre pre,
+                uint64_t version);
 
 static inline struct slice ws_key(const struct write_set *w, const struct ws_op *o)
 {
