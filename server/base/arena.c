@@ -25,14 +25,14 @@
 #include <sanitizer/asan_interface.h>
 #define GAP 16 /* bytes behind each allocation that nobody may touch */
 #else
-#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
-#define GAP 0
+#define GAP                               0
 #endif
 
-#define CHUNK_BYTES ((size_t)64 << 10)
+#define CHUNK_BYTES     ((size_t)64 << 10)
 #define OWN_CHUNK_BYTES (CHUNK_BYTES / 4) /* from here on a request gets its own chunk if the current one is too full */
-#define ALIGN_UP(n) (((n) + 15) & ~(size_t)15)
+#define ALIGN_UP(n)     (((n) + 15) & ~(size_t)15)
 
 struct chunk {
     struct chunk *next; /* the chunk before this one in time; NULL in the first */
@@ -53,7 +53,7 @@ struct arena {
 };
 
 #define FIRST_BYTES ALIGN_UP(sizeof(struct chunk))
-#define FIRST_POS (FIRST_BYTES + ALIGN_UP(sizeof(struct arena)))
+#define FIRST_POS   (FIRST_BYTES + ALIGN_UP(sizeof(struct arena)))
 
 void *ov_malloc(size_t n)
 {

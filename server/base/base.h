@@ -7,15 +7,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#define OV_MUST_CHECK __attribute__((warn_unused_result))
-#define OV_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define OV_NORETURN __attribute__((noreturn))
-#define OV_LIKELY(x) __builtin_expect(!!(x), 1)
-#define OV_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define OV_LEN(array) (sizeof(array) / sizeof((array)[0]))
-#define OV_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define OV_MAX(a, b) ((a) > (b) ? (a) : (b))
-#define OV_CONTAINER(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define OV_MUST_CHECK                   __attribute__((warn_unused_result))
+#define OV_PRINTF(fmt, args)            __attribute__((format(printf, fmt, args)))
+#define OV_NORETURN                     __attribute__((noreturn))
+#define OV_LIKELY(x)                    __builtin_expect(!!(x), 1)
+#define OV_UNLIKELY(x)                  __builtin_expect(!!(x), 0)
+#define OV_LEN(array)                   (sizeof(array) / sizeof((array)[0]))
+#define OV_MIN(a, b)                    ((a) < (b) ? (a) : (b))
+#define OV_MAX(a, b)                    ((a) > (b) ? (a) : (b))
+#define OV_CONTAINER(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* Borrowed bytes. Whoever hands one out says how long it stays valid. {NULL, 0} is the empty slice. */
 struct slice {
@@ -93,6 +93,7 @@ static inline void store_be64(void *p, uint64_t v)
 {
     store_le64(p, __builtin_bswap64(v));
 }
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files and the wire are little-endian; loads are plain copies");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "files and the wire are little-endian; loads are plain copies");
 
 #endif

@@ -5,14 +5,14 @@
 #include "server/base/base.h"
 
 struct buf {
-    uint8_t *p;  /* heap; NULL while cap is 0 */
-    size_t len;  /* bytes in use */
-    size_t cap;  /* bytes allocated */
+    uint8_t *p; /* heap; NULL while cap is 0 */
+    size_t len; /* bytes in use */
+    size_t cap; /* bytes allocated */
 };
 
-void buf_init(struct buf *b);                                   /* empty, nothing allocated */
-void buf_free(struct buf *b);                                   /* frees and empties; accepts an empty buffer */
-void buf_grow(struct buf *b, size_t more);                      /* slow path of buf_reserve; doubles */
+void buf_init(struct buf *b);                                         /* empty, nothing allocated */
+void buf_free(struct buf *b);                                         /* frees and empties; accepts an empty buffer */
+void buf_grow(struct buf *b, size_t more);                            /* slow path of buf_reserve; doubles */
 void buf_printf(struct buf *b, const char *fmt, ...) OV_PRINTF(2, 3); /* appends text, no NUL */
 
 /* Room for `more` bytes behind len; the pointer to them. Aborts when memory is gone. */

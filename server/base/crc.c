@@ -17,11 +17,11 @@
 #define POLY 0x82f63b78u /* 0x1edc6f41 with its bits reversed */
 
 /* Lane lengths: the long one for blocks and batches, the short one for journal headers and small documents. */
-#define LONG_LANE 1024
+#define LONG_LANE  1024
 #define SHORT_LANE 128
 
-static uint32_t byte_table[8][256];   /* [k][b]: the crc of byte b followed by k zero bytes */
-static uint32_t shift_long[4][256];   /* [k][b]: byte k of a crc, moved over LONG_LANE zero bytes */
+static uint32_t byte_table[8][256]; /* [k][b]: the crc of byte b followed by k zero bytes */
+static uint32_t shift_long[4][256]; /* [k][b]: byte k of a crc, moved over LONG_LANE zero bytes */
 static uint32_t shift_short[4][256];
 
 static void make_byte_table(void)

@@ -12,20 +12,22 @@ enum errcode {
 };
 
 enum err_label {
-    ERR_LABEL_TRANSIENT_TXN = 1 << 0,      /* TransientTransactionError */
-    ERR_LABEL_RETRYABLE_WRITE = 1 << 1,    /* RetryableWriteError */
-    ERR_LABEL_NO_WRITES = 1 << 2,          /* NoWritesPerformed */
-    ERR_LABEL_RESUMABLE_STREAM = 1 << 3,   /* ResumableChangeStreamError */
+    ERR_LABEL_TRANSIENT_TXN = 1 << 0,    /* TransientTransactionError */
+    ERR_LABEL_RETRYABLE_WRITE = 1 << 1,  /* RetryableWriteError */
+    ERR_LABEL_NO_WRITES = 1 << 2,        /* NoWritesPerformed */
+    ERR_LABEL_RESUMABLE_STREAM = 1 << 3, /* ResumableChangeStreamError */
     ERR_LABEL_NONRESUMABLE_STREAM = 1 << 4,
 };
 
 struct err {
-    int code;              /* the code on the wire; 0 = no error. Any Location code may be used beside enum errcode */
-    uint32_t labels;       /* enum err_label bits, sent as errorLabels */
-    const char *msg;       /* one line for the client, in `arena`, never cut; no secrets, no addresses */
-    struct slice info;     /* a BSON document whose fields are added to the error (keyPattern, keyValue, errInfo); or {NULL, 0} */
-    const char *where;     /* "file.c:123" of the first err_set: for the log, never for the client */
-    struct arena *arena;   /* where messages live; set once by err_init, kept by err_clear. NULL: messages are static text only */
+    int code;        /* the code on the wire; 0 = no error. Any Location code may be used beside enum errcode */
+    uint32_t labels; /* enum err_label bits, sent as errorLabels */
+    const char *msg; /* one line for the client, in `arena`, never cut; no secrets, no addresses */
+    struct slice
+        info; /* a BSON document whose fields are added to the error (keyPattern, keyValue, errInfo); or {NULL, 0} */
+    const char *where; /* "file.c:123" of the first err_set: for the log, never for the client */
+    struct arena
+        *arena; /* where messages live; set once by err_init, kept by err_clear. NULL: messages are static text only */
 };
 
 void err_init(struct err *e, struct arena *arena);

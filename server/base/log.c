@@ -18,8 +18,8 @@
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 
-#define RECENT_MAX 1024        /* lines, and separately start-up warnings, that are kept */
-#define RECENT_LINE_MAX 16384  /* bytes of a kept line */
+#define RECENT_MAX      1024  /* lines, and separately start-up warnings, that are kept */
+#define RECENT_LINE_MAX 16384 /* bytes of a kept line */
 
 struct kept {
     char *text;
@@ -213,8 +213,8 @@ static void format_line(struct buf *b, enum log_level level, const char *compone
     time_t seconds = (time_t)(now / 1000);
     struct tm tm;
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &tm));
-    buf_printf(b, "{\"t\":{\"$date\":\"%s.%03d+00:00\"},\"s\":\"%s\",\"c\":\"%s\",\"id\":%d,\"ctx\":%s,\"msg\":%s", when,
-               (int)(now % 1000), severity[level], component, id,
+    buf_printf(b, "{\"t\":{\"$date\":\"%s.%03d+00:00\"},\"s\":\"%s\",\"c\":\"%s\",\"id\":%d,\"ctx\":%s,\"msg\":%s",
+               when, (int)(now % 1000), severity[level], component, id,
                log_quote(thread_name, strlen(thread_name), ctx, sizeof(ctx)),
                log_quote(msg, strlen(msg), quoted, sizeof(quoted)));
 }

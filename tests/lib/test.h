@@ -12,10 +12,10 @@ int test_main(const char *name, void (*add)(TCase *tc));
 /* The main of a test program:
  *     static void add_tests(TCase *tc) { tcase_add_test(tc, replay_cuts_a_torn_tail); }
  *     TEST_MAIN("storage/journal", add_tests) */
-#define TEST_MAIN(name, add)                                                                                           \
-    int main(void)                                                                                                     \
-    {                                                                                                                  \
-        return test_main((name), (add));                                                                               \
+#define TEST_MAIN(name, add)             \
+    int main(void)                       \
+    {                                    \
+        return test_main((name), (add)); \
     }
 
 #endif

@@ -46,8 +46,10 @@ START_TEST(the_limit_refuses_and_counts)
     ck_assert_ptr_nonnull(arena_alloc(a, 900));
     ck_assert_ptr_null(arena_zalloc(a, 200));
     ck_assert_ptr_null(arena_printf(a, "%0200d", 1));
-    ck_assert_ptr_null(arena_strndup(a, "0123456789012345678901234567890123456789012345678901234567890123456789"
-                                        "012345678901234567890123456789", 100));
+    ck_assert_ptr_null(arena_strndup(a,
+                                     "0123456789012345678901234567890123456789012345678901234567890123456789"
+                                     "012345678901234567890123456789",
+                                     100));
     ck_assert_uint_ge(arena_used(a), 900);
     arena_reset(a);
     ck_assert_uint_eq(arena_used(a), 0);

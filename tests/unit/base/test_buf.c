@@ -24,7 +24,8 @@ START_TEST(byte_order_is_as_named)
     buf_le64(&b, 0x0102030405060708);
     buf_be64(&b, 0x0102030405060708);
     buf_byte(&b, 9);
-    ck_assert(slice_eq(buf_slice(&b), slice_of("\x08\x07\x06\x05\x04\x03\x02\x01\x01\x02\x03\x04\x05\x06\x07\x08\x09", 17)));
+    ck_assert(
+        slice_eq(buf_slice(&b), slice_of("\x08\x07\x06\x05\x04\x03\x02\x01\x01\x02\x03\x04\x05\x06\x07\x08\x09", 17)));
     buf_free(&b);
 }
 END_TEST

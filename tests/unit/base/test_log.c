@@ -101,7 +101,8 @@ START_TEST(quoting_is_valid_json_for_any_bytes_and_any_room)
     bson_t doc;
     for (int i = 0; i < 300; i++)
         in[i] = (char)i;
-    memcpy(in + 256, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x99\xed\xa0\x80\xc0\xaf", 14); /* é € octopus surrogate overlong */
+    memcpy(in + 256, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x99\xed\xa0\x80\xc0\xaf",
+           14); /* é € octopus surrogate overlong */
     for (size_t room = 3; room < sizeof(out); room++) {
         char json[1100];
         log_quote(in, 270, out, room);
