@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "server/base/assert.h"
 #include "server/base/log.h"
 #include "storage/journal/journal_private.h"
 
 enum eng_result wait_for(struct journal *j, struct waiters *w, struct eng_call *c, uint64_t need)
 {
     ASSERT_HELD(&j->lock);
+    OV_ASSERT(!c->waiting_on); /* asked again before it was woken */
     c->next = NULL;
     c->need = need;
     c->waiting_on = w;

@@ -3,6 +3,7 @@
 #include "tests/lib/file_mem.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -586,6 +587,8 @@ struct file_mem *file_mem_new(void)
 {
     struct file_mem *m = ov_calloc(1, sizeof(*m));
 
+    mallopt(M_MMAP_THRESHOLD, 256 << 20); /* thousands of disks a test: do not give their memory back each time */
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
     m->ops = (struct file_ops){
         .open = mem_open,
         .close = mem_close,
