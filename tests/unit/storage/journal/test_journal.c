@@ -825,6 +825,9 @@ START_TEST(r11_timestamps_of_cut_records_count)
     rig_open(&r);
     ck_assert_str_eq(rig_seen(&r), "a ");
     ck_assert_int_ge(r.last_ts, 77);
+    rig_die(&r, true, 1); /* at once again: nothing but START has been written since */
+    rig_open(&r);
+    ck_assert_int_ge(r.last_ts, 77);
     rig_free(&r);
 }
 END_TEST
