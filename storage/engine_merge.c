@@ -56,7 +56,11 @@ static bool choose(struct job *j, struct big_list *list)
     mutex_lock(&e->manifest_lock);
     struct run_set *set = runs_now(e);
     struct run **chosen = ov_malloc((set->n_runs + 1) * sizeof(struct run *));
-    struct pick_options opt = {.width = WIDTH, .oldest = list->oldest, .gone = runs_gone, .arg = list};
+    struct pick_options opt = {.width = WIDTH,
+                               .tiny_bytes = e->opt.memtable_bytes / 16,
+                               .oldest = list->oldest,
+                               .gone = runs_gone,
+                               .arg = list};
     size_t n = set->n_runs && !atomic_load(&e->failed) ? pick_merge(set, &opt, chosen) : 0;
     if (n) {
         j->from = run_set_new(chosen, n);

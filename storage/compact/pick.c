@@ -2,13 +2,15 @@
  * each byte is rewritten once for each power of `width`, and a key is looked for in few places. Runs that overlap nothing are never
  * rewritten for their own sake: inserts in order are written once.
  *
- * Besides, a run is rewritten when much of it is garbage: dropped keyspaces, or keys that newer runs delete. */
+ * Besides, tiny runs are gathered wherever their keys lie, so that files do not pile up; and a run is rewritten when much of it is
+ * garbage: dropped keyspaces, or keys that newer runs delete. */
 #include "storage/compact/pick.h"
 
 #include <stdlib.h>
 
 #include "server/base/arena.h"
 
+enum { TINY_RUNS = 8 };
 enum { SIZE_RATIO = 2 }; /* the next older run joins if it is no larger than so many times the newer ones together */
 
 struct chosen {
@@ -102,6 +104,26 @@ static bool choose_by_size(struct chosen *c, size_t i, uint32_t width)
     return layers_of(c) >= width;
 }
 
+/* Tiny runs, as many as there are, if that does not drag large ones along. */
+static bool choose_tiny(struct chosen *c, const struct pick_options *opt)
+{
+    size_t tiny = 0;
+    uint64_t bytes = 0;
+    choose_none(c);
+    for (size_t i = 0, newest = SIZE_MAX; i < c->set->n_runs; i++) {
+        const struct run *r = c->set->runs[i];
+        if (r->busy || r->bytes >= opt->tiny_bytes)
+            continue;
+        if (newest == SIZE_MAX)
+            newest = first_of_order(c->set, i);
+        tiny++;
+        bytes += r->bytes;
+        if (!c->in[i] && !put_closed(c, i, newest))
+            return false;
+    }
+    return tiny >= TINY_RUNS && c->bytes <= SIZE_RATIO * bytes;
+}
+
 /* Bytes of fragments that hold nothing but dropped keyspaces. */
 static uint64_t gone_bytes(const struct run *r, const struct pick_options *opt)
 {
@@ -175,6 +197,10 @@ size_t pick_merge(const struct run_set *set, const struct pick_options *opt, str
                 if (c.in[k])
                     out[n++] = set->runs[k];
     }
+    if (n == 0 && choose_tiny(&c, opt))
+        for (size_t k = 0; k < set->n_runs; k++)
+            if (c.in[k])
+                out[n++] = set->runs[k];
     free(c.in);
     return n;
 }

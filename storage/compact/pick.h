@@ -6,6 +6,7 @@
 
 struct pick_options {
     uint32_t width;                             /* merge when so many layers of about one size lie on each other */
+    uint64_t tiny_bytes;                        /* smaller runs are gathered */
     uint64_t oldest;                            /* no snapshot is older: deletions up to it are garbage */
     bool (*gone)(void *arg, uint64_t keyspace); /* a dropped keyspace that nobody can see any more */
     void *arg;

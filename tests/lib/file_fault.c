@@ -299,6 +299,15 @@ const struct file_ops *file_fault_survivor(struct file_fault *d)
     return d->inner;
 }
 
+void file_fault_set_plan(struct file_fault *d, const struct fault_plan *plan)
+{
+    pthread_mutex_lock(&d->lock);
+    d->plan = *plan;
+    d->calls = 0;
+    d->fired = false;
+    pthread_mutex_unlock(&d->lock);
+}
+
 void file_fault_restart(struct file_fault *d, bool power, const struct fault_plan *plan)
 {
     if (power)

@@ -49,6 +49,8 @@ bool file_fault_crashed(struct file_fault *d);                     /* … and cu
 void file_fault_power_off(struct file_fault *d);                   /* from now on every call returns EIO, until restart or survivor */
 uint64_t file_fault_calls(struct file_fault *d);                   /* counted so far */
 
+void file_fault_set_plan(struct file_fault *d, const struct fault_plan *plan); /* a new plan in mid-run, counting from 1 */
+
 /* Power comes back: unsynced changes are kept, lost or torn by the seed, and the disk behaves from now on. All files are closed before. */
 const struct file_ops *file_fault_survivor(struct file_fault *d);
 /* The same, but with a new plan, counting from 1. power = false: only the process died (or gave up); nothing is lost. */
