@@ -154,16 +154,19 @@ static enum eng_result flush_one(struct engine *e, const struct sealed *s, struc
         .stop = runs_stop,
         .arg = &list,
     };
+    bool told = false;
     r = write_runs(e, s, &out, err);
-    if (r == ENG_OK)
+    if (r == ENG_OK) {
         r = publish(e, s, &out, err);
+        told = r != ENG_DISK_FULL; /* an edit whose sync failed may be on the disk all the same: its runs stay */
+    }
     if (r == ENG_OK) {
         e->next_order++;
         atomic_store(&e->flushed_ts, s->last_ts);
         atomic_fetch_add(&e->flushes, 1);
         atomic_fetch_add(&e->flush_bytes, out.bytes);
     }
-    output_free(&out, r == ENG_OK);
+    output_free(&out, told);
     free(list.all);
     return r;
 }

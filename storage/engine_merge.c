@@ -147,16 +147,19 @@ static enum eng_result merge_once(struct engine *e)
         .stop = runs_stop,
         .arg = &list,
     };
+    bool told = false;
     enum eng_result r = write_merged(&j, &keep, &list, &out, &err);
-    if (r == ENG_OK)
+    if (r == ENG_OK) {
         r = publish(&j, &out, &err);
+        told = r != ENG_DISK_FULL; /* an edit whose sync failed may be on the disk all the same: its runs stay */
+    }
     if (r == ENG_OK) {
         atomic_fetch_add(&e->merges, 1);
         atomic_fetch_add(&e->merge_bytes, out.bytes);
     } else if (r != ENG_CANCELLED) {
         engine_note_error(e, &err);
     }
-    output_free(&out, r == ENG_OK);
+    output_free(&out, told);
     end_job(&j, r == ENG_OK);
     free(again);
     free(list.all);

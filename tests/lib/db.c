@@ -42,7 +42,8 @@ void db_open(struct db *d)
 
 void db_new(struct db *d)
 {
-    *d = (struct db){.disk = file_mem_new(), .opt = {.dir = "", .manual = true, .memtable_bytes = 1 << 20, .segment_bytes = 1 << 20}};
+    *d = (struct db){.disk = file_mem_new(),
+                     .opt = {.dir = "", .manual = true, .memtable_bytes = 1 << 20, .segment_bytes = 1 << 20}};
     db_open(d);
 }
 
@@ -167,8 +168,8 @@ const char *db_scan(struct db *d, struct eng_txn *t, const struct eng_range *ran
         must(d, DB_WAIT(d, eng_scan_next(s, &page, &d->c)), "eng_scan_next");
         for (size_t i = 0; i < page.n; i++) {
             const struct eng_row *r = &page.rows[i];
-            n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s=%.*s", n ? " " : "", (int)r->key.n, (const char *)r->key.p,
-                                  (int)r->value.n, (const char *)r->value.p);
+            n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%.*s=%.*s", n ? " " : "", (int)r->key.n,
+                                  (const char *)r->key.p, (int)r->value.n, (const char *)r->value.p);
             OV_ASSERT(n < sizeof(out));
         }
     } while (page.more);

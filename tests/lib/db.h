@@ -16,28 +16,28 @@ struct db {
 /* A new disk and an empty database on it. */
 void db_new(struct db *d);
 void db_free(struct db *d);
-void db_open(struct db *d);              /* aborts if it cannot be opened */
+void db_open(struct db *d); /* aborts if it cannot be opened */
 enum eng_result db_try_open(struct db *d, struct eng_error *err);
 void db_close(struct db *d);
-void db_reopen(struct db *d);            /* a clean stop and a start */
-void db_kill(struct db *d);              /* hands over, then kill -9: goes on with a copy of the disk as it was */
+void db_reopen(struct db *d); /* a clean stop and a start */
+void db_kill(struct db *d);   /* hands over, then kill -9: goes on with a copy of the disk as it was */
 void db_power_loss(struct db *d, uint64_t seed); /* the same, but what was not synced is lost */
 
 /* Waits for a polled call: does background work until it is no more pending. */
-#define DB_WAIT(d, call)                                                                                               \
-    __extension__({                                                                                                    \
-        enum eng_result db_r;                                                                                          \
-        while ((db_r = (call)) == ENG_PENDING)                                                                         \
-            db_pump(d);                                                                                                \
-        db_r;                                                                                                          \
+#define DB_WAIT(d, call)                       \
+    __extension__({                            \
+        enum eng_result db_r;                  \
+        while ((db_r = (call)) == ENG_PENDING) \
+            db_pump(d);                        \
+        db_r;                                  \
     })
-void db_pump(struct db *d);              /* one piece of background work, or a short sleep if threads do it */
-void db_work(struct db *d);              /* all of it */
+void db_pump(struct db *d); /* one piece of background work, or a short sleep if threads do it */
+void db_work(struct db *d); /* all of it */
 
 /* One operation in a step and transaction of its own. Values are text. */
 void db_put(struct db *d, uint64_t keyspace, const char *key, const char *value); /* insert, or update if it is there */
 void db_del(struct db *d, uint64_t keyspace, const char *key);
-const char *db_get(struct db *d, uint64_t keyspace, const char *key);  /* NULL if absent; a static buffer */
+const char *db_get(struct db *d, uint64_t keyspace, const char *key); /* NULL if absent; a static buffer */
 /* "a=1 b=2": the keyspace in order, or backwards; a static buffer. */
 const char *db_all(struct db *d, uint64_t keyspace, bool reverse);
 void db_sync(struct db *d);

@@ -29,15 +29,15 @@ struct model_commit {
 };
 
 struct model {
-    struct model_state base, now;  /* before the first commit of the log; after the last */
+    struct model_state base, now; /* before the first commit of the log; after the last */
     struct model_commit *log;
-    size_t n, cap;                 /* commits since base */
-    uint64_t first;                /* number of the first commit in the log */
+    size_t n, cap;  /* commits since base */
+    uint64_t first; /* number of the first commit in the log */
 };
 
-struct model_value *model_value_new(size_t n); /* one reference; bytes to be filled in */
+struct model_value *model_value_new(size_t n);              /* one reference; bytes to be filled in */
 struct model_value *model_value_ref(struct model_value *v); /* accepts NULL */
-void model_value_unref(struct model_value *v); /* accepts NULL */
+void model_value_unref(struct model_value *v);              /* accepts NULL */
 
 void model_state_copy(struct model_state *to, const struct model_state *from);
 void model_state_clear(struct model_state *s);

@@ -41,7 +41,7 @@ struct client {
     uint64_t safe_kill, safe_power; /* numbers of commits that must survive a kill; a power cut */
     uint64_t increments;            /* of the shared counter, in this phase, that were acknowledged */
     bool in_step, stopped;
-    uint64_t scratch;               /* its keyspace of the moment */
+    uint64_t scratch; /* its keyspace of the moment */
 };
 
 struct sim {
@@ -53,17 +53,17 @@ struct sim {
     struct client clients[CLIENTS_MAX];
     _Atomic bool stop;
     _Atomic uint64_t scratch_ids;
-    uint64_t counter_low;           /* the shared counter is at least that */
+    uint64_t counter_low; /* the shared counter is at least that */
 };
 
 static uint64_t current_seed;
 
-#define MUST(x)                                                                                                        \
-    do {                                                                                                               \
-        if (!(x)) {                                                                                                    \
-            fprintf(stderr, "SEED=%" PRIu64 " %s:%d: %s\n", current_seed, __FILE__, __LINE__, #x);                     \
-            abort();                                                                                                   \
-        }                                                                                                              \
+#define MUST(x)                                                                                    \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "SEED=%" PRIu64 " %s:%d: %s\n", current_seed, __FILE__, __LINE__, #x); \
+            abort();                                                                               \
+        }                                                                                          \
     } while (0)
 
 static void wake(struct eng_call *c)
@@ -95,12 +95,12 @@ static void wait_for(struct client *c, const char *what)
     }
 }
 
-#define WAIT(c, x)                                                                                                     \
-    __extension__({                                                                                                    \
-        enum eng_result r_;                                                                                            \
-        while ((r_ = (x)) == ENG_PENDING)                                                                              \
-            wait_for(c, #x);                                                                                           \
-        r_;                                                                                                            \
+#define WAIT(c, x)                        \
+    __extension__({                       \
+        enum eng_result r_;               \
+        while ((r_ = (x)) == ENG_PENDING) \
+            wait_for(c, #x);              \
+        r_;                               \
     })
 
 /* After this the client does no more in this phase. */
@@ -129,7 +129,9 @@ static struct slice key_of(uint32_t client, uint32_t key, char out[16])
 static struct model_value *random_value(struct client *c)
 {
     uint64_t kind = rand_below(&c->rand, 100);
-    size_t n = kind < 70 ? rand_below(&c->rand, 200) : kind < 97 ? 1000 + rand_below(&c->rand, 8000) : rand_below(&c->rand, 120000);
+    size_t n = kind < 70   ? rand_below(&c->rand, 200)
+               : kind < 97 ? 1000 + rand_below(&c->rand, 8000)
+                           : rand_below(&c->rand, 120000);
     struct model_value *v = model_value_new(n);
     uint64_t x = rand_next(&c->rand) | 1;
     for (size_t i = 0; i < n; i++) {
@@ -161,9 +163,11 @@ static void batch_add(struct batch *b, uint32_t key, struct model_value *v)
     b->changes[b->n++] = (struct model_change){key, v};
 }
 
-static void splice_one(struct client *c, struct eng_txn *t, struct slice key, struct model_value *old, uint64_t base, struct model_value **out)
+static void splice_one(struct client *c, struct eng_txn *t, struct slice key, struct model_value *old, uint64_t base,
+                       struct model_value **out)
 {
-    uint32_t at = (uint32_t)rand_below(&c->rand, old->n + 1), removed = (uint32_t)rand_below(&c->rand, OV_MIN(old->n - at, (size_t)64) + 1);
+    uint32_t at = (uint32_t)rand_below(&c->rand, old->n + 1),
+             removed = (uint32_t)rand_below(&c->rand, OV_MIN(old->n - at, (size_t)64) + 1);
     char text[64];
     size_t n = (size_t)snprintf(text, sizeof(text), "<%" PRIx64 ">", rand_next(&c->rand) >> rand_below(&c->rand, 64));
     struct model_value *v = model_value_new(old->n - removed + n);
@@ -378,9 +382,11 @@ static void check_page(struct client *c, const struct model_state *s, const stru
 static void check_scan(struct client *c, struct eng_txn *t, const struct model_state *s, bool may_leave)
 {
     char from[16], to[16];
-    uint32_t lo = (uint32_t)rand_below(&c->rand, MODEL_KEYS), hi = lo + (uint32_t)rand_below(&c->rand, MODEL_KEYS - lo + 1);
+    uint32_t lo = (uint32_t)rand_below(&c->rand, MODEL_KEYS),
+             hi = lo + (uint32_t)rand_below(&c->rand, MODEL_KEYS - lo + 1);
     bool whole = rand_below(&c->rand, 3) == 0, reverse = rand_below(&c->rand, 2);
-    struct eng_range range = {.keyspace = KS_DATA, .reverse = reverse, .page_rows = 1 + (uint32_t)rand_below(&c->rand, 20)};
+    struct eng_range range = {
+        .keyspace = KS_DATA, .reverse = reverse, .page_rows = 1 + (uint32_t)rand_below(&c->rand, 20)};
     if (whole) {
         lo = 0;
         hi = MODEL_KEYS;
@@ -436,7 +442,8 @@ static void use_snapshot(struct client *c)
     struct held *h = &c->held[rand_below(&c->rand, SNAPSHOTS)];
     enter(c);
     if (!h->txn) {
-        h->txn = eng_begin(c->sim->e, rand_below(&c->rand, 2) ? ENG_TXN_READ_ONLY : ENG_TXN_READ_ONLY | ENG_TXN_MULTI, 0);
+        h->txn =
+            eng_begin(c->sim->e, rand_below(&c->rand, 2) ? ENG_TXN_READ_ONLY : ENG_TXN_READ_ONLY | ENG_TXN_MULTI, 0);
         eng_txn_hold(h->txn);
         model_state_copy(&h->state, &c->model.now);
     } else if (rand_below(&c->rand, 5) == 0) {
@@ -643,7 +650,10 @@ int main(void)
 {
     const char *seed = getenv("SEED"), *rounds = getenv("ROUNDS"), *ops = getenv("OPS");
     uint32_t n_ops = ops && *ops ? (uint32_t)atoi(ops) : 1500;
-    uint64_t first = seed && *seed ? strtoull(seed, NULL, 10) : (uint64_t)clock_wall_ms(), n = seed && *seed ? 1 : rounds && *rounds ? strtoull(rounds, NULL, 10) : 5;
+    uint64_t first = seed && *seed ? strtoull(seed, NULL, 10) : (uint64_t)clock_wall_ms(),
+             n = seed && *seed       ? 1
+                 : rounds && *rounds ? strtoull(rounds, NULL, 10)
+                                     : 5;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (uint64_t i = 0; i < n; i++)
         round_of(first + i, n_ops); /* a failure aborts, with its seed */

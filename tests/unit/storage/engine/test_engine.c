@@ -245,8 +245,9 @@ START_TEST(preconditions_decide)
         enum eng_pre pre;
         enum eng_result want;
     } cases[] = {
-        {"there", ENG_PRE_ABSENT, ENG_EXISTS}, {"there", ENG_PRE_PRESENT, ENG_OK},     {"gone", ENG_PRE_ABSENT, ENG_OK},
-        {"gone", ENG_PRE_PRESENT, ENG_EXISTS}, {"never", ENG_PRE_PRESENT, ENG_EXISTS}, {"there", ENG_PRE_VERSION, ENG_OK},
+        {"there", ENG_PRE_ABSENT, ENG_EXISTS},  {"there", ENG_PRE_PRESENT, ENG_OK},
+        {"gone", ENG_PRE_ABSENT, ENG_OK},       {"gone", ENG_PRE_PRESENT, ENG_EXISTS},
+        {"never", ENG_PRE_PRESENT, ENG_EXISTS}, {"there", ENG_PRE_VERSION, ENG_OK},
     };
     db_put(&d, K, "there", "1");
     db_put(&d, K, "gone", "1");
@@ -417,7 +418,8 @@ START_TEST(scans_see_all_layers_in_order)
     ck_assert_str_eq(db_all(&d, K, true), "f=2 e=3 d=3 c=2 b=2");
     struct eng_txn *t = begin(0);
     ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("c"), .to = S("e")}), "c=2 d=3");
-    ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("c"), .to = S("e"), .reverse = true}), "d=3 c=2");
+    ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("c"), .to = S("e"), .reverse = true}),
+                     "d=3 c=2");
     ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("bb"), .to = S("cc")}), "c=2");
     ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("c"), .to = S("c")}), "");
     ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .from = S("e")}), "e=3 f=2");
@@ -552,7 +554,8 @@ START_TEST(a_multi_transaction_scans_its_own_writes)
     eng_put(t, K, S("z"), S("mine again"), ENG_UPDATE);
     eng_put(t, L, S("a"), S("no"), ENG_INSERT);
     ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K}), "a=1 b=mine c=mine z=mine again");
-    ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .reverse = true}), "z=mine again c=mine b=mine a=1");
+    ck_assert_str_eq(db_scan(&d, t, &(struct eng_range){.keyspace = K, .reverse = true}),
+                     "z=mine again c=mine b=mine a=1");
     struct eng_page page;
     struct eng_scan *s = eng_scan_open(t, &(struct eng_range){.keyspace = K, .page_rows = 2});
     ck_assert_int_eq(eng_scan_next(s, &page, &d.c), ENG_OK);
