@@ -40,7 +40,7 @@ struct manifest_edit {      /* one atomic change */
     uint32_t epoch;         /* of the journal; 0 = unchanged */
 };
 
-struct manifest_state {     /* what is in force; arrays sorted by id / order / keyspace; owned by the manifest */
+struct manifest_state {     /* what is in force; runs sorted by order, then id; counts, drops by keyspace; a count may be 0 */
     const struct manifest_run *runs;
     size_t n_runs;
     const struct manifest_count *counts;
