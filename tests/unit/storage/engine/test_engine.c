@@ -852,6 +852,32 @@ START_TEST(updates_of_one_key_do_not_fill_the_memtable)
 }
 END_TEST
 
+START_TEST(what_a_crash_left_behind_is_removed)
+{
+    db_put(&d, K, "a", "1");
+    db_flush(&d);
+    file_mem_put(d.disk, "runs/00000000000000ff.run", "half a run", 10);
+    db_reopen(&d);
+    ck_assert(!file_mem_exists(d.disk, "runs/00000000000000ff.run"));
+    ck_assert_str_eq(db_get(&d, K, "a"), "1");
+}
+END_TEST
+
+START_TEST(a_missing_run_is_named)
+{
+    db_put(&d, K, "a", "1");
+    db_flush(&d);
+    db_close(&d);
+    const struct file_ops *files = file_mem_ops(d.disk);
+    struct eng_error err;
+    ck_assert_int_eq(files->rename(files, "runs/0000000000000001.run", "runs/kept"), 0);
+    ck_assert_int_ne(db_try_open(&d, &err), ENG_OK);
+    ck_assert_ptr_nonnull(strstr(err.msg, "runs/0000000000000001.run"));
+    ck_assert_int_eq(files->rename(files, "runs/kept", "runs/0000000000000001.run"), 0);
+    db_open(&d);
+}
+END_TEST
+
 /* ---- a full disk ---- */
 
 START_TEST(r10_writes_go_on_when_the_disk_has_room_again)
@@ -978,6 +1004,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, inserts_in_order_are_written_once);
     tcase_add_test(tc, random_updates_keep_the_number_of_runs_small);
     tcase_add_test(tc, updates_of_one_key_do_not_fill_the_memtable);
+    tcase_add_test(tc, what_a_crash_left_behind_is_removed);
+    tcase_add_test(tc, a_missing_run_is_named);
     tcase_add_test(tc, r10_writes_go_on_when_the_disk_has_room_again);
     tcase_add_test(tc, pending_first_when_asked_for);
     tcase_add_test(tc, watchers_are_woken_by_the_next_commit);
