@@ -94,21 +94,27 @@ static struct slice key_text(int key, char out[8])
 
 /* ---- running it ---- */
 
+static bool woken;
+
 static void wake(struct eng_call *c)
 {
+    woken = true;
     (void)c;
 }
 
 /* Background work until the call is done; a disk that stays full ends it. */
-#define WAIT(r, x)                            \
-    __extension__({                           \
-        enum eng_result res_;                 \
-        int tries_ = 0;                       \
-        while ((res_ = (x)) == ENG_PENDING) { \
-            eng_background_step((r)->e);      \
-            MUST(++tries_ < 10000);           \
-        }                                     \
-        res_;                                 \
+#define WAIT(r, x)                                   \
+    __extension__({                                  \
+        enum eng_result res_;                        \
+        woken = false;                               \
+        while ((res_ = (x)) == ENG_PENDING) {        \
+            for (int tries_ = 0; !woken; tries_++) { \
+                eng_background_step((r)->e);         \
+                MUST(tries_ < 10000);                \
+            }                                        \
+            woken = false;                           \
+        }                                            \
+        res_;                                        \
     })
 
 static enum eng_result try_open(struct run *r, struct eng_error *err)

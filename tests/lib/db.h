@@ -3,6 +3,8 @@
 #ifndef OV_TEST_DB_H
 #define OV_TEST_DB_H
 
+#include <stdatomic.h>
+
 #include "storage/engine.h"
 #include "tests/lib/file_mem.h"
 
@@ -11,6 +13,7 @@ struct db {
     struct eng_options opt;
     struct engine *e;
     struct eng_call c;
+    _Atomic int woken;
 };
 
 /* A new disk and an empty database on it. */
@@ -23,13 +26,14 @@ void db_reopen(struct db *d); /* a clean stop and a start */
 void db_kill(struct db *d);   /* hands over, then kill -9: goes on with a copy of the disk as it was */
 void db_power_loss(struct db *d, uint64_t seed); /* the same, but what was not synced is lost */
 
-/* Waits for a polled call: does background work until it is no more pending. */
-#define DB_WAIT(d, call)                       \
-    __extension__({                            \
-        enum eng_result db_r;                  \
-        while ((db_r = (call)) == ENG_PENDING) \
-            db_pump(d);                        \
-        db_r;                                  \
+/* Waits for a polled call: does background work until it is woken, and calls again. */
+#define DB_WAIT(d, call)                             \
+    __extension__({                                  \
+        enum eng_result db_r;                        \
+        while ((db_r = (call)) == ENG_PENDING)       \
+            while (!atomic_exchange(&(d)->woken, 0)) \
+                db_pump(d);                          \
+        db_r;                                        \
     })
 void db_pump(struct db *d); /* one piece of background work, or a short sleep if threads do it */
 void db_work(struct db *d); /* all of it */

@@ -11,7 +11,8 @@
 #include "storage/memtable/mem_arena.h"
 #include "tests/lib/test.h"
 
-static void put(struct memtable *m, uint64_t ks, const char *key, uint64_t ts, enum version_kind kind, const char *value)
+static void put(struct memtable *m, uint64_t ks, const char *key, uint64_t ts, enum version_kind kind,
+                const char *value)
 {
     struct slice k = slice_str(key);
     memtable_add(m, key_hash(ks, k), ks, k, ts, kind, slice_str(value), NULL);
@@ -123,8 +124,10 @@ START_TEST(nodes_are_in_order_both_ways)
     rand_seed(&g, 5);
     for (int i = 0; i < N; i++) {
         int n = snprintf(keys[i], sizeof(keys[i]), "%x", (unsigned)rand_below(&g, 1000000));
-        if (i % 3 == 0 && i > 0) /* runs of keys in order, for the finger */
-            snprintf(keys[i], sizeof(keys[i]), "%.8sz", keys[i - 1]);
+        if (i % 3 == 0 && i > 0) { /* keys in order, for the finger */
+            memcpy(keys[i], keys[i - 1], sizeof(keys[i]));
+            strcpy(keys[i] + strlen(keys[i]) - 1, "z");
+        }
         ck_assert_int_gt(n, 0);
         put(m, 5, keys[i], (uint64_t)i + 1, VERSION_UPDATE, keys[i]);
         put(m, i % 2 ? 4 : 6, keys[i], (uint64_t)i + 1, VERSION_UPDATE, "other");
@@ -159,7 +162,9 @@ START_TEST(short_keys_that_share_a_prefix_differ)
     static const struct {
         const char *p;
         size_t n;
-    } keys[] = {{"", 0}, {"\0", 1}, {"\0\0", 2}, {"a", 1}, {"a\0", 2}, {"a\0\0\0\0\0\0\0", 8}, {"a\0\0\0\0\0\0\0\0", 9}, {"a\0b", 3}};
+    } keys[] = {
+        {"", 0},    {"\0", 1}, {"\0\0", 2}, {"a", 1}, {"a\0", 2}, {"a\0\0\0\0\0\0\0", 8}, {"a\0\0\0\0\0\0\0\0", 9},
+        {"a\0b", 3}};
     struct memtable *m = memtable_new(1 << 16);
     for (size_t i = OV_LEN(keys); i-- > 0;) {
         struct slice k = slice_of(keys[i].p, keys[i].n);

@@ -69,8 +69,8 @@ static struct run *finish(struct run_writer *w, uint64_t id, uint64_t order)
 }
 
 /* Keys from .. to-1 by step, each with a version at ts. */
-static struct run *simple(uint64_t id, uint64_t order, uint64_t ks, uint32_t from, uint32_t to, uint32_t step, uint64_t ts, size_t value_len,
-                          enum eng_compression codec)
+static struct run *simple(uint64_t id, uint64_t order, uint64_t ks, uint32_t from, uint32_t to, uint32_t step,
+                          uint64_t ts, size_t value_len, enum eng_compression codec)
 {
     struct run_writer *w = writer(id, codec);
     uint8_t *value = ov_malloc(value_len + 8);
