@@ -152,9 +152,9 @@ bool append_mark_fits(const struct journal *j)
     return journal_load(&j->room) >= RECORD_HEAD || journal_load(&j->next_room) > 0;
 }
 
-void append_record(struct journal *j, enum journal_type type)
+void append_record(struct journal *j, enum journal_type type, uint64_t first_ts)
 {
-    struct record_head h = {.type = (uint8_t)type};
+    struct record_head h = {.type = (uint8_t)type, .first_ts = first_ts};
 
     ASSERT_HELD(&j->lock);
     if (journal_load(&j->room) < RECORD_HEAD)

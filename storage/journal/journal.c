@@ -144,14 +144,14 @@ static enum eng_result make_active(struct journal *j, lsn_t from, lsn_t cut, str
     return ENG_OK;
 }
 
-static enum eng_result start_epoch(struct journal *j, lsn_t cut, struct eng_error *err)
+static enum eng_result start_epoch(struct journal *j, lsn_t cut, uint64_t last_ts, struct eng_error *err)
 {
     enum eng_result res;
 
     journal_store(&j->written, cut);
     journal_store(&j->synced, cut); /* R5 has just seen to it */
     mutex_lock(&j->lock);
-    append_record(j, JOURNAL_START);
+    append_record(j, JOURNAL_START, last_ts);
     j->data_end = journal_load(&j->tail);
     res = sync_now(j);
     mutex_unlock(&j->lock);
@@ -184,7 +184,7 @@ static enum eng_result recover(struct journal *j, journal_replay_fn fn, void *ar
     *last_ts = r.last_ts;
     if ((res = make_active(j, r.from, r.cut, err)) != ENG_OK)
         return res;
-    return start_epoch(j, r.cut, err);
+    return start_epoch(j, r.cut, r.last_ts, err);
 }
 
 /* Signals are the main thread's business. */
@@ -239,7 +239,8 @@ enum eng_result journal_open(const struct journal_options *opt, journal_replay_f
     if (!j->opt.first_bytes)
         j->opt.first_bytes = (uint64_t)1 << 20;
     j->opt.first_bytes = OV_MIN(j->opt.first_bytes, j->opt.segment_bytes);
-    OV_ASSERT(power_of_two(j->opt.segment_bytes) && power_of_two(j->opt.first_bytes) && j->opt.first_bytes >= 4 * SEGMENT_HEAD);
+    OV_ASSERT(power_of_two(j->opt.segment_bytes) && power_of_two(j->opt.first_bytes) && j->opt.first_bytes >= 4 * SEGMENT_HEAD &&
+              j->opt.segment_bytes <= SEGMENT_MAX);
     mutex_init(&j->lock, RANK_JOURNAL);
     cond_init(&j->work);
     cond_init(&j->done);
@@ -270,7 +271,7 @@ void journal_close(struct journal *j)
     }
     mutex_lock(&j->lock);
     if (sync_now(j) == ENG_OK && j->marked < journal_load(&j->synced) && append_mark_fits(j)) {
-        append_record(j, JOURNAL_MARK); /* R3: a clean stop leaves nothing that could pass for a torn tail */
+        append_record(j, JOURNAL_MARK, 0); /* R3: a clean stop leaves nothing that could pass for a torn tail */
         (void)!sync_now(j);
     }
     mutex_unlock(&j->lock);

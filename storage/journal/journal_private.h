@@ -32,7 +32,7 @@
  *     24      8   synced_lsn: what was known durable when this record was written; at most lsn
  *     32      8   term: 0 on a single node
  *     40      8   index: a counter
- *     48      8   first_ts
+ *     48      8   first_ts; of a START the largest timestamp seen before it (R11)
  *     56      4   count: operations of the batch
  *     60      4   epoch of the writing process
  *     64    len   payload, then 0-7 zero bytes
@@ -42,6 +42,7 @@
 #define SEGMENT_HEAD 4096u
 #define SEGMENT_HEAD_COPY 2048u
 #define RECORD_HEAD 64u
+#define SEGMENT_MAX ((uint64_t)1 << 30)
 #define JOURNAL_PAGE 4096u
 
 enum { JOURNAL_FIRST = 1, JOURNAL_LAST = 2 };
@@ -203,7 +204,8 @@ bool journal_disk_full(int rc);
 
 /* ---- append.c; lock held ---- */
 
-void append_record(struct journal *j, enum journal_type type); /* START or MARK; append_mark_fits was true */
+/* START, with the largest timestamp known (R11: its record may overwrite the last trace of a cut one), or MARK; append_mark_fits was true. */
+void append_record(struct journal *j, enum journal_type type, uint64_t first_ts);
 bool append_mark_fits(const struct journal *j);
 void append_activate(struct journal *j, struct segment *s, lsn_t tail);
 

@@ -19,6 +19,8 @@ bool record_head_valid(const struct record_head *h, const struct segment *s, lsn
     /* What follows is true of everything we ever sealed: it guards against forged files, not against rot. */
     if (h->type < JOURNAL_BATCH || h->type > JOURNAL_PAD || h->version != JOURNAL_VERSION || h->epoch == 0)
         return false;
+    if (h->type == JOURNAL_PAD && record_bytes(h->len) != segment_end(s) - lsn)
+        return false;
     return h->synced_lsn <= lsn && record_bytes(h->len) <= segment_end(s) - lsn;
 }
 

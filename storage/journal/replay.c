@@ -36,18 +36,19 @@ struct walk {
 /* As many bytes from `lsn` on as one read gives, at least `want` if the file has them: *got. Borrowed until the next call. */
 static const uint8_t *reader_span(struct reader *in, const struct segment *s, lsn_t lsn, size_t want, size_t *got)
 {
-    size_t n = (size_t)OV_MIN(segment_end(s) - lsn, (uint64_t)OV_MAX(want, (size_t)WINDOW));
+    uint64_t there = OV_MIN(s->size, s->file_size), offset = lsn - s->first; /* what a short file lacks counts as bad */
+    size_t n = offset < there ? (size_t)OV_MIN(there - offset, (uint64_t)OV_MAX(want, (size_t)WINDOW)) : 0;
 
     if (in->seg != s || lsn < in->at || lsn - in->at > in->n || in->n - (lsn - in->at) < want) {
-        if (n > in->cap) {
+        if (n > in->cap || !in->p) {
             free(in->p);
-            in->p = ov_malloc(n);
+            in->p = ov_malloc(n + 1);
             in->cap = n;
         }
         in->seg = s;
         in->at = lsn;
         in->n = 0;
-        in->rc = in->fs->pread(s->f, in->p, n, lsn - s->first, &in->n);
+        in->rc = in->fs->pread(s->f, in->p, n, offset, &in->n);
         if (in->rc != 0)
             in->n = 0;
     }

@@ -56,7 +56,7 @@ static int head_read(const uint8_t *p, struct segment *s)
         return EBADMSG; /* made over, then its renaming was lost: not this segment any more */
     s->size = load_le64(p + 24);
     s->seed = load_le32(p + 32);
-    if (s->size < 4 * SEGMENT_HEAD || s->size > (uint64_t)1 << 40 || s->size % JOURNAL_PAGE || s->first % JOURNAL_PAGE || s->first > INT64_MAX - s->size)
+    if (s->size < 4 * SEGMENT_HEAD || s->size > SEGMENT_MAX || s->size % JOURNAL_PAGE || s->first % JOURNAL_PAGE || s->first > INT64_MAX - s->size)
         return EBADMSG;
     return 0;
 }

@@ -157,7 +157,7 @@ static void write_mark(struct journal *j)
         j->marked = journal_load(&j->synced); /* a full disk: the next record tells it */
         return;
     }
-    append_record(j, JOURNAL_MARK);
+    append_record(j, JOURNAL_MARK, 0);
     while (j->writing)
         (void)mutex_wait(&j->lock, &j->done, -1);
     (void)write_pending(j); /* a failure is noted in there */

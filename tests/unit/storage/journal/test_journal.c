@@ -873,8 +873,31 @@ START_TEST(cancelled_calls_are_not_woken)
 }
 END_TEST
 
+START_TEST(r11_the_start_record_keeps_what_it_overwrites)
+{
+    struct rig r;
+    lsn_t a;
+    rig_init(&r);
+    rig_open(&r);
+    a = rig_append(&r, "a", 100);
+    rig_sync(&r);
+    rig_append_at(&r, "b", 1, 88);
+    rig_write(&r);
+    rig_die(&r, false, 0);
+    rig_flip(&r, a + RECORD_HEAD); /* b is cut, and START takes its place */
+    for (int i = 0; i < 3; i++) {
+        rig_open(&r);
+        ck_assert_str_eq(rig_seen(&r), "a ");
+        ck_assert_int_ge(r.last_ts, 88);
+        rig_die(&r, true, (uint64_t)i);
+    }
+    rig_free(&r);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, r11_the_start_record_keeps_what_it_overwrites);
     tcase_add_test(tc, a_new_journal_is_empty_and_opens_again);
     tcase_add_test(tc, records_come_back_in_order_after_a_clean_stop);
     tcase_add_test(tc, written_records_survive_the_death_of_the_process);
