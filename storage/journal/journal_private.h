@@ -36,7 +36,7 @@
  *     56      4   count: operations of the batch
  *     60      4   epoch of the writing process
  *     64    len   payload, then 0-7 zero bytes
- * Invariants J1 .. J8: storage/README.md. */
+ * Invariants J1 .. J10: storage/README.md. */
 #define JOURNAL_VERSION 1
 #define SEGMENT_MAGIC "octavoJ1"
 #define SEGMENT_HEAD 4096u

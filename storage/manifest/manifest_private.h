@@ -29,7 +29,7 @@
  *     36     20   how many: runs added, run ids removed, count deltas, drops, drops forgotten (4 each)
  *     56          the runs (id, order, bytes, min_ts, max_ts: 8 each), ids (8), deltas (keyspace, delta: 8 each),
  *                 drops (keyspace, ts: 8 each), forgotten keyspaces (8)
- * Invariants M1 .. M4: storage/README.md. */
+ * Invariants M1 .. M5: storage/README.md. */
 #define MANIFEST_VERSION 1
 #define MANIFEST_MAGIC "octavoM1"
 
