@@ -12,7 +12,7 @@
 #include "server/base/log.h"
 #include "storage/journal/journal_private.h"
 
-enum { PENDING_KEEP = 4 << 20, SYNC_SEGMENTS_INLINE = 8 };
+enum { PENDING_KEEP = 1 << 20, SYNC_SEGMENTS_INLINE = 8 };
 
 /* Rounds the last write up to a whole page with zeros: the kernel then need not read the rest of a page that is not in memory. Nothing
  * lies beyond the tail. pending_room (append.c) has left space for it. */

@@ -7,10 +7,21 @@
 #include "server/base/log.h"
 #include "storage/journal/journal_private.h"
 
+static bool listed(const struct waiters *w, const struct eng_call *c)
+{
+    const struct eng_call *at = w->first;
+
+    while (at && at != c)
+        at = at->next;
+    return at != NULL;
+}
+
+/* waiting_on stays set until the owner asks again or cancels: nobody but the owner's thread touches it, so it can tell, without a lock,
+ * whether a wake-up may still be under way. */
 enum eng_result wait_for(struct journal *j, struct waiters *w, struct eng_call *c, uint64_t need)
 {
     ASSERT_HELD(&j->lock);
-    OV_ASSERT(!c->waiting_on); /* asked again before it was woken */
+    OV_DASSERT(!listed(w, c)); /* asked again before it was woken */
     c->next = NULL;
     c->need = need;
     c->waiting_on = w;
@@ -55,7 +66,6 @@ void wait_wake(struct journal *j, struct waiters *w, uint64_t upto)
     while (c) {
         struct eng_call *next = c->next; /* once woken, c is its owner's again */
         c->next = NULL;
-        c->waiting_on = NULL;
         c->wake(c);
         c = next;
     }
@@ -76,7 +86,6 @@ static bool drop(struct waiters *w, struct eng_call *c)
     if (w->last == c)
         w->last = before;
     c->next = NULL;
-    c->waiting_on = NULL;
     return true;
 }
 
@@ -87,6 +96,7 @@ void journal_cancel(struct journal *j, struct eng_call *c)
         while (j->waking > 0)
             (void)mutex_wait(&j->lock, &j->done, -1);
     }
+    c->waiting_on = NULL;
     mutex_unlock(&j->lock);
 }
 

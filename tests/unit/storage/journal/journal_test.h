@@ -101,7 +101,7 @@ static inline void rig_make_room(struct rig *r, size_t n)
     eng_call_init(&c, rig_wake);
     while ((res = journal_reserve(r->j, n, &c)) == ENG_PENDING) {
         mutex_lock(&r->j->lock);
-        while (c.waiting_on)
+        for (int before = rig_wakes; rig_wakes == before;)
             ck_assert(prepare_step(r->j)); /* not journal_background_step: nothing is to be synced by the way */
         mutex_unlock(&r->j->lock);
     }

@@ -60,8 +60,10 @@ static enum eng_result life_open(struct life *l, const struct file_ops *files, u
     return journal_open(&o, check_record, l, &l->j, last_ts, err);
 }
 
+static int wakes;
 static void no_wake(struct eng_call *c)
 {
+    wakes++;
 }
 
 /* False when there is no room or the journal has failed. */
@@ -74,7 +76,7 @@ static bool make_room(struct life *l, size_t n)
         if (r != ENG_PENDING)
             return r == ENG_OK;
         mutex_lock(&l->j->lock);
-        while (c.waiting_on) /* not asked again before it is woken */
+        for (int before = wakes; wakes == before;) /* not asked again before it is woken */
             CHECK(l, prepare_step(l->j));
         mutex_unlock(&l->j->lock);
     }
@@ -211,6 +213,7 @@ static void matrix(const char *what, struct fault_plan plan, bool power, uint64_
     uint64_t from = getenv("CRASH_SEED") ? strtoull(getenv("CRASH_SEED"), NULL, 0) : 1;
     if (getenv("CRASH_SEEDS"))
         seeds = strtoull(getenv("CRASH_SEEDS"), NULL, 0);
+    uint64_t calls = 0;
     for (uint64_t seed = from; seed < from + seeds; seed++) {
         bool fired = true;
         for (uint64_t n = 1; fired; n++) {
@@ -220,8 +223,10 @@ static void matrix(const char *what, struct fault_plan plan, bool power, uint64_
             else
                 plan.fail_at = n;
             fired = visit(what, &plan, n, seed, power);
+            calls += fired;
         }
     }
+    ck_assert_msg(calls > 5 * seeds, "%s: only %llu calls were visited", what, (unsigned long long)calls);
 }
 
 START_TEST(power_cut_at_every_call)
