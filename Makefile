@@ -43,6 +43,7 @@ UNIT_SRC := $(shell find $(wildcard tests/unit) -name 'test_*.c')
 CRASH_SRC := $(wildcard tests/crash/crash_*.c)
 SIM_SRC := $(wildcard tests/sim/sim_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SRC := $(wildcard tests/bench/*.c)
 
 LIB := $(B)/liboctavo.a
 TESTLIB := $(B)/libtest.a
@@ -51,8 +52,9 @@ UNIT := $(UNIT_SRC:%.c=$(B)/%)
 CRASH := $(CRASH_SRC:%.c=$(B)/%)
 SIM := $(SIM_SRC:%.c=$(B)/%)
 FUZZ := $(FUZZ_SRC:%.c=$(B)/%)
+BENCH := $(BENCH_SRC:%.c=$(B)/%)
 obj = $(patsubst %.c,$(B)/%.o,$(1))
-ALL_SRC := $(SRC) $(wildcard server/main.c) $(TESTLIB_SRC) $(UNIT_SRC) $(CRASH_SRC) $(SIM_SRC) $(FUZZ_SRC) tests/fuzz/replay.c
+ALL_SRC := $(SRC) $(wildcard server/main.c) $(TESTLIB_SRC) $(UNIT_SRC) $(CRASH_SRC) $(SIM_SRC) $(FUZZ_SRC) $(BENCH_SRC) tests/fuzz/replay.c
 
 FORMAT_SRC = $(shell find $(wildcard server protocol storage index tests) -name '*.[ch]')
 LINT_SRC = $(SRC) $(wildcard server/main.c)
@@ -71,7 +73,7 @@ export ASAN_OPTIONS ?= detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= second_deadlock_stack=1
 
-.PHONY: help build tests unit integration asan tsan crash sim drivers fuzz fuzz-programs fuzz-replay layers lint format format-check \
+.PHONY: help build bench tests unit integration asan tsan crash sim drivers fuzz fuzz-programs fuzz-replay layers lint format format-check \
         install uninstall run check setup clean
 
 help: ## this list
@@ -95,6 +97,8 @@ crash: build $(CRASH) ## power cuts at every write; SEED=n repeats one run, ROUN
 
 sim: build $(SIM) ## random operations against an in-memory model; SEED=n, ROUNDS=n
 	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites sim 1800 $(B)/ $(SIM)
+
+bench: build $(BENCH) ## micro benchmarks of the storage engine, compiled only: run build/release/tests/bench/NAME
 
 drivers: build ## real drivers and the shell against the live daemon
 	@OCTAVOD=$(CURDIR)/$(B)/octavod scripts/suites/60-drivers $(PYTEST)
@@ -170,7 +174,7 @@ $(TESTLIB): $(call obj,$(TESTLIB_SRC)) $(B)/members
 $(B)/octavod: $(B)/server/main.o $(LIB)
 	$(CC) $(ALL_LDFLAGS) -o $@ $< $(LIB) $(LIBS)
 
-$(UNIT) $(CRASH) $(SIM): $(B)/%: $(B)/%.o $(TESTLIB) $(LIB)
+$(UNIT) $(CRASH) $(SIM) $(BENCH): $(B)/%: $(B)/%.o $(TESTLIB) $(LIB)
 	$(CC) $(ALL_LDFLAGS) -o $@ $< $(TESTLIB) $(LIB) $(CHECK_LIBS) $(LIBS)
 
 # With V=fuzz the fuzzer's own main; otherwise one that runs the files it is given.
