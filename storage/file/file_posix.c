@@ -17,7 +17,7 @@
 struct posix_fs {
     struct file_ops ops; /* first: a pointer to it is a pointer to us */
     int dirfd;
-    int open_errno;      /* why dirfd could not be opened; every call then answers it */
+    int open_errno; /* why dirfd could not be opened; every call then answers it */
 };
 
 struct posix_file {

@@ -101,7 +101,8 @@ static void append_parts(struct journal *j, struct slice payload, uint64_t first
         struct record_head h = {.type = JOURNAL_BATCH, .flags = flags, .first_ts = first_ts, .count = count};
 
         if (journal_load(&j->room) < RECORD_HEAD + 8) {
-            OV_ASSERT(flags == JOURNAL_FIRST || journal_load(&j->room) == 0); /* a part fills its segment: no PAD inside a batch */
+            OV_ASSERT(flags == JOURNAL_FIRST ||
+                      journal_load(&j->room) == 0); /* a part fills its segment: no PAD inside a batch */
             roll(j);
         }
         if (record_bytes(n) > journal_load(&j->room))
@@ -116,7 +117,8 @@ static void append_parts(struct journal *j, struct slice payload, uint64_t first
     }
 }
 
-static void append_batch(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts, uint32_t count)
+static void append_batch(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts,
+                         uint32_t count)
 {
     struct segment *next = j->active->next;
     uint64_t bytes = record_bytes(payload.n);
@@ -125,15 +127,20 @@ static void append_batch(struct journal *j, struct slice payload, uint32_t paylo
     if (bytes > journal_load(&j->room) && next && bytes <= segment_room(next) / 8)
         roll(j);
     if (bytes <= journal_load(&j->room)) {
-        struct record_head h = {.type = JOURNAL_BATCH, .flags = JOURNAL_FIRST | JOURNAL_LAST, .len = (uint32_t)payload.n,
-                                .payload_crc = payload_crc, .first_ts = first_ts, .count = count};
+        struct record_head h = {.type = JOURNAL_BATCH,
+                                .flags = JOURNAL_FIRST | JOURNAL_LAST,
+                                .len = (uint32_t)payload.n,
+                                .payload_crc = payload_crc,
+                                .first_ts = first_ts,
+                                .count = count};
         put_record(j, &h, payload.p, payload.n);
     } else {
         append_parts(j, payload, first_ts, count);
     }
 }
 
-void journal_append(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts, uint32_t count, lsn_t *end)
+void journal_append(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts, uint32_t count,
+                    lsn_t *end)
 {
     mutex_lock(&j->lock);
     append_batch(j, payload, payload_crc, first_ts, count);

@@ -162,10 +162,12 @@ static enum eng_result start_epoch(struct journal *j, lsn_t cut, uint64_t last_t
     return res;
 }
 
-static enum eng_result recover(struct journal *j, journal_replay_fn fn, void *arg, uint64_t *last_ts, struct eng_error *err)
+static enum eng_result recover(struct journal *j, journal_replay_fn fn, void *arg, uint64_t *last_ts,
+                               struct eng_error *err)
 {
     const struct journal_options *o = &j->opt;
-    struct replay r = {.fs = j->fs, .from = o->replay_from, .synced = o->known_synced, .fn = fn, .arg = arg, .last_ts = o->known_ts};
+    struct replay r = {
+        .fs = j->fs, .from = o->replay_from, .synced = o->known_synced, .fn = fn, .arg = arg, .last_ts = o->known_ts};
     enum eng_result res;
 
     if ((res = open_segments(j, err)) != ENG_OK)
@@ -225,8 +227,8 @@ static void free_all(struct journal *j)
     free(j);
 }
 
-enum eng_result journal_open(const struct journal_options *opt, journal_replay_fn replay, void *arg, struct journal **out, uint64_t *last_ts,
-                             struct eng_error *err)
+enum eng_result journal_open(const struct journal_options *opt, journal_replay_fn replay, void *arg,
+                             struct journal **out, uint64_t *last_ts, struct eng_error *err)
 {
     struct journal *j = ov_calloc(1, sizeof(*j));
     enum eng_result res;
@@ -239,8 +241,8 @@ enum eng_result journal_open(const struct journal_options *opt, journal_replay_f
     if (!j->opt.first_bytes)
         j->opt.first_bytes = (uint64_t)1 << 20;
     j->opt.first_bytes = OV_MIN(j->opt.first_bytes, j->opt.segment_bytes);
-    OV_ASSERT(power_of_two(j->opt.segment_bytes) && power_of_two(j->opt.first_bytes) && j->opt.first_bytes >= 4 * SEGMENT_HEAD &&
-              j->opt.segment_bytes <= SEGMENT_MAX);
+    OV_ASSERT(power_of_two(j->opt.segment_bytes) && power_of_two(j->opt.first_bytes) &&
+              j->opt.first_bytes >= 4 * SEGMENT_HEAD && j->opt.segment_bytes <= SEGMENT_MAX);
     mutex_init(&j->lock, RANK_JOURNAL);
     cond_init(&j->work);
     cond_init(&j->done);

@@ -14,14 +14,14 @@ enum journal_type { JOURNAL_BATCH = 1, JOURNAL_START = 2, JOURNAL_MARK = 3, JOUR
 
 struct journal_options {
     const struct file_ops *files;
-    uint64_t segment_bytes;      /* largest segment, a power of two from 16 KiB on; the first ones are smaller (doubling) */
-    uint64_t first_bytes;        /* size of the very first segment, a power of two; 0 = 1 MiB */
+    uint64_t segment_bytes; /* largest segment, a power of two from 16 KiB on; the first ones are smaller (doubling) */
+    uint64_t first_bytes;   /* size of the very first segment, a power of two; 0 = 1 MiB */
     uint32_t commit_interval_ms; /* how often the journal is synced when nobody asks */
     bool manual;                 /* no thread: journal_background_step does its work */
-    lsn_t replay_from;           /* where recovery starts (the manifest says): the end of a batch, or 0 for the journal's birth */
-    lsn_t known_synced;          /* what the manifest recorded as durable (R3) */
-    uint64_t known_ts;           /* largest timestamp the manifest knows (R11) */
-    uint32_t known_epoch;        /* epoch of the manifest's last edit */
+    lsn_t replay_from; /* where recovery starts (the manifest says): the end of a batch, or 0 for the journal's birth */
+    lsn_t known_synced;   /* what the manifest recorded as durable (R3) */
+    uint64_t known_ts;    /* largest timestamp the manifest knows (R11) */
+    uint32_t known_epoch; /* epoch of the manifest's last edit */
 };
 
 struct journal_record { /* as replay sees it */
@@ -36,8 +36,8 @@ typedef enum eng_result (*journal_replay_fn)(void *arg, const struct journal_rec
 /* Opens the journal in `journal/`, creating it if absent: replays, decides torn tail or corruption (J3, R1, R3, R4), rewrites and syncs the
  * tail above S (R5), starts a new epoch with a synced START record. Sets *out and *last_ts (the largest timestamp seen, cut ones too: R11).
  * Errors: ENG_IO, ENG_CORRUPT, ENG_DISK_FULL. Thread: start-up only; blocks on disk. */
-OV_MUST_CHECK enum eng_result journal_open(const struct journal_options *opt, journal_replay_fn replay, void *arg, struct journal **out,
-                                           uint64_t *last_ts, struct eng_error *err);
+OV_MUST_CHECK enum eng_result journal_open(const struct journal_options *opt, journal_replay_fn replay, void *arg,
+                                           struct journal **out, uint64_t *last_ts, struct eng_error *err);
 void journal_close(struct journal *j); /* writes, syncs, closes; accepts NULL */
 
 #define JOURNAL_BATCH_MAX ((size_t)1 << 30) /* payload bytes of a batch, all parts together */
@@ -51,7 +51,8 @@ bool journal_fits(const struct journal *j, size_t n); /* holding RANK_COMMIT: th
 /* Copies one batch (cut into parts where it must be) behind the tail and sets *end. payload_crc: crc32c(0, payload), computed before the
  * lock. Never fails: space was checked (R14). Durable against kill once journal_write covers *end, against power loss once synced.
  * Thread: any, holding RANK_COMMIT; no I/O. */
-void journal_append(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts, uint32_t count, lsn_t *end);
+void journal_append(struct journal *j, struct slice payload, uint32_t payload_crc, uint64_t first_ts, uint32_t count,
+                    lsn_t *end);
 
 lsn_t journal_tail(const struct journal *j);    /* end of what was appended */
 lsn_t journal_written(const struct journal *j); /* end of what is with the kernel */

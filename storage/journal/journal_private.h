@@ -37,13 +37,13 @@
  *     60      4   epoch of the writing process
  *     64    len   payload, then 0-7 zero bytes
  * Invariants J1 .. J10: storage/README.md. */
-#define JOURNAL_VERSION 1
-#define SEGMENT_MAGIC "octavoJ1"
-#define SEGMENT_HEAD 4096u
+#define JOURNAL_VERSION   1
+#define SEGMENT_MAGIC     "octavoJ1"
+#define SEGMENT_HEAD      4096u
 #define SEGMENT_HEAD_COPY 2048u
-#define RECORD_HEAD 64u
-#define SEGMENT_MAX ((uint64_t)1 << 30)
-#define JOURNAL_PAGE 4096u
+#define RECORD_HEAD       64u
+#define SEGMENT_MAX       ((uint64_t)1 << 30)
+#define JOURNAL_PAGE      4096u
 
 enum { JOURNAL_FIRST = 1, JOURNAL_LAST = 2 };
 
@@ -60,8 +60,8 @@ struct segment {
     lsn_t first;
     uint64_t size;
     uint32_t seed;
-    uint64_t file_size;   /* found at opening; under `size` when the file was cut */
-    bool broken;          /* no valid header: all its bytes count as bad (R4) */
+    uint64_t file_size; /* found at opening; under `size` when the file was cut */
+    bool broken;        /* no valid header: all its bytes count as bad (R4) */
     struct file *f;
     struct segment *next; /* by position */
 };
@@ -92,34 +92,34 @@ lsn_t record_next(const struct segment *s, lsn_t end);
 /* ---- segment.c ---- */
 
 #define SEGMENT_PATH_BYTES 48
-#define SEGMENT_TMP "journal/next.tmp" /* a segment in the making; nothing of it counts */
+#define SEGMENT_TMP        "journal/next.tmp" /* a segment in the making; nothing of it counts */
 
 void segment_path(lsn_t first, char out[SEGMENT_PATH_BYTES]);
 bool segment_parse_name(const char *name, lsn_t *first);
 /* Makes the file for [first, first + size): zero-filled, synced, its name synced. Errno; on failure nothing is left.
  * old: a released segment to be made over, with the same size; closed and freed whatever comes (NULL = a new file). */
-OV_MUST_CHECK int segment_make(const struct file_ops *fs, lsn_t first, uint64_t size, uint32_t epoch, struct segment *old,
-                               struct segment **out, uint64_t *zeroed);
+OV_MUST_CHECK int segment_make(const struct file_ops *fs, lsn_t first, uint64_t size, uint32_t epoch,
+                               struct segment *old, struct segment **out, uint64_t *zeroed);
 /* Opens and reads the header. 0 also when it is damaged (broken is set); EPROTO when the format is newer. */
 OV_MUST_CHECK int segment_open(const struct file_ops *fs, lsn_t first, struct segment **out);
 /* Zero-fills from `from` (file offset) to the segment's size. */
 OV_MUST_CHECK int segment_zero(const struct file_ops *fs, struct segment *s, uint64_t from);
-void segment_close(const struct file_ops *fs, struct segment *s); /* and frees; accepts NULL */
+void segment_close(const struct file_ops *fs, struct segment *s);  /* and frees; accepts NULL */
 void segment_remove(const struct file_ops *fs, struct segment *s); /* the file too */
 
 /* ---- replay.c ---- */
 
-struct replay {                 /* in: the first block; out: the rest */
+struct replay { /* in: the first block; out: the rest */
     const struct file_ops *fs;
-    struct segment *segments;   /* all there are, by position; stays the caller's */
-    lsn_t from;                 /* first record, or the end of one */
-    lsn_t synced;               /* known durable so far; out: S */
+    struct segment *segments; /* all there are, by position; stays the caller's */
+    lsn_t from;               /* first record, or the end of one */
+    lsn_t synced;             /* known durable so far; out: S */
     journal_replay_fn fn;
     void *arg;
 
-    lsn_t cut;                  /* J3: the first position that is not part of the journal; the next record goes there */
+    lsn_t cut; /* J3: the first position that is not part of the journal; the next record goes there */
     uint64_t last_ts, index, bytes; /* index: of the next record */
-    uint32_t epoch;             /* largest seen */
+    uint32_t epoch;                 /* largest seen */
 };
 /* Walks, calls fn, searches what is beyond the first damage, judges. ENG_CORRUPT when bytes below S are bad. */
 OV_MUST_CHECK enum eng_result replay_run(struct replay *r, struct eng_error *err);
@@ -128,13 +128,13 @@ OV_MUST_CHECK enum eng_result replay_rewrite(struct replay *r, struct eng_error 
 
 /* ---- journal.c, append.c, sync.c ---- */
 
-struct piece {      /* of pending bytes: a stretch of one segment */
+struct piece { /* of pending bytes: a stretch of one segment */
     struct segment *seg;
     lsn_t at;
     size_t off, len; /* in pending.p */
 };
 
-struct pending {    /* appended, not yet with the kernel */
+struct pending { /* appended, not yet with the kernel */
     uint8_t *p;
     size_t len, cap;
     struct piece *pieces;
@@ -157,31 +157,31 @@ struct journal {
     _Atomic bool failed;
 
     /* tail */
-    struct segment *segments;  /* oldest first: full ones, active, prepared */
+    struct segment *segments; /* oldest first: full ones, active, prepared */
     struct segment *active;
-    struct pending pend[2];    /* appended to: pend[cur]; the other one is being written, or empty */
+    struct pending pend[2]; /* appended to: pend[cur]; the other one is being written, or empty */
     int cur;
     uint64_t index;
-    lsn_t data_end;            /* end of the newest record that is worth a sync: not a MARK */
-    lsn_t marked;              /* largest synced_lsn in any record appended (R3) */
-    uint64_t prepare_below;    /* room under which the next segment is wanted */
+    lsn_t data_end;         /* end of the newest record that is worth a sync: not a MARK */
+    lsn_t marked;           /* largest synced_lsn in any record appended (R3) */
+    uint64_t prepare_below; /* room under which the next segment is wanted */
 
     /* writing and syncing */
     bool writing, syncing, idle, stop;
-    lsn_t blocking_need;       /* of journal_sync_blocking */
+    lsn_t blocking_need; /* of journal_sync_blocking */
     int64_t dirty_since_us, synced_at_us;
     struct waiters wait_write, wait_sync, wait_space;
-    int waking;                /* threads between taking waiters off a list and having woken them */
-    pthread_cond_t work;       /* journal thread: something to do */
-    pthread_cond_t done;       /* everybody else: a write, sync, preparation or wake-up has ended */
+    int waking;          /* threads between taking waiters off a list and having woken them */
+    pthread_cond_t work; /* journal thread: something to do */
+    pthread_cond_t done; /* everybody else: a write, sync, preparation or wake-up has ended */
     pthread_t sync_thread, prepare_thread;
 
     /* preparing */
     bool prepare_wanted, preparing;
-    uint64_t want_room;        /* next_room that somebody waits for */
-    unsigned full;             /* so many callers have yet to be told DISK_FULL */
+    uint64_t want_room; /* next_room that somebody waits for */
+    unsigned full;      /* so many callers have yet to be told DISK_FULL */
     pthread_cond_t prepare_work;
-    struct segment *released;  /* to be recycled, any order */
+    struct segment *released; /* to be recycled, any order */
 
     struct eng_error error;
     uint64_t n_writes, n_syncs, sync_us, zero_bytes, n_recycled, replayed_bytes;
@@ -224,7 +224,8 @@ void *sync_thread_main(void *arg);
 
 /* ---- prepare.c; lock held on entry and return, not meanwhile ---- */
 
-uint64_t prepare_size(const struct journal *j, const struct segment *last, uint64_t room); /* of the segment behind `last` (or NULL) */
+uint64_t prepare_size(const struct journal *j, const struct segment *last,
+                      uint64_t room); /* of the segment behind `last` (or NULL) */
 void prepare_want(struct journal *j); /* the active segment is filling up */
 bool prepare_step(struct journal *j);
 void *prepare_thread_main(void *arg);

@@ -116,7 +116,8 @@ static void prepare_failed(struct journal *j, int rc, lsn_t first)
         journal_fail(j, rc, "cannot prepare", &there);
         return;
     }
-    log_line(LOG_WARNING, "STORAGE", 5210002, "No space for the next journal segment", "\"waiting\":%u", count_waiters(&j->wait_space));
+    log_line(LOG_WARNING, "STORAGE", 5210002, "No space for the next journal segment", "\"waiting\":%u",
+             count_waiters(&j->wait_space));
     j->prepare_wanted = false;
     j->want_room = 0;
     j->full += count_waiters(&j->wait_space);
@@ -193,7 +194,8 @@ void journal_release(struct journal *j, lsn_t lsn)
     while (j->segments != j->active && segment_end(j->segments) <= lsn) {
         s = j->segments;
         j->segments = s->next;
-        if (kept < RELEASED_MAX && s->size == j->opt.segment_bytes) { /* smaller ones are the first ones, never needed again */
+        if (kept < RELEASED_MAX &&
+            s->size == j->opt.segment_bytes) { /* smaller ones are the first ones, never needed again */
             s->next = j->released;
             j->released = s;
             kept++;

@@ -28,7 +28,7 @@ struct reader { /* a window on one segment */
 struct walk {
     struct replay *r;
     struct reader in;
-    struct buf parts;      /* of an unfinished batch */
+    struct buf parts; /* of an unfinished batch */
     struct journal_record batch;
     bool in_batch;
 };
@@ -85,7 +85,8 @@ static lsn_t normal_position(struct segment *s, lsn_t lsn)
     if (lsn == 0)
         return SEGMENT_HEAD;
     for (; s; s = s->next) {
-        if (!s->broken && lsn >= s->first && lsn <= segment_end(s) && !(lsn == segment_end(s) && s->next && s->next->first == lsn))
+        if (!s->broken && lsn >= s->first && lsn <= segment_end(s) &&
+            !(lsn == segment_end(s) && s->next && s->next->first == lsn))
             return OV_MAX(record_next(s, lsn), s->first + SEGMENT_HEAD);
     }
     return lsn;
@@ -116,7 +117,8 @@ static void note_head(struct replay *r, const struct record_head *h)
     r->last_ts = OV_MAX(r->last_ts, last);
 }
 
-static enum eng_result hand_out(struct walk *w, const struct record_head *h, struct slice payload, lsn_t end, struct eng_error *err)
+static enum eng_result hand_out(struct walk *w, const struct record_head *h, struct slice payload, lsn_t end,
+                                struct eng_error *err)
 {
     struct journal_record *b = &w->batch;
 
@@ -237,11 +239,13 @@ static enum eng_result judge(struct replay *r, lsn_t start, struct eng_error *er
     if (at && (at->broken || r->cut < segment_end(at))) {
         segment_path(at->first, path);
         snprintf(err->msg, sizeof(err->msg),
-                 "%s is damaged at offset %" PRIu64 " (journal position %" PRIu64 "), though the journal was known durable up to position %" PRIu64,
+                 "%s is damaged at offset %" PRIu64 " (journal position %" PRIu64
+                 "), though the journal was known durable up to position %" PRIu64,
                  path, r->cut - at->first, r->cut, r->synced);
     } else {
         snprintf(err->msg, sizeof(err->msg),
-                 "the journal segment that holds position %" PRIu64 " is missing, though the journal was known durable up to position %" PRIu64,
+                 "the journal segment that holds position %" PRIu64
+                 " is missing, though the journal was known durable up to position %" PRIu64,
                  r->cut, r->synced);
     }
     return ENG_CORRUPT;
@@ -256,7 +260,9 @@ enum eng_result replay_run(struct replay *r, struct eng_error *err)
     r->cut = start;
     if (!start_exists(r)) {
         err->result = ENG_CORRUPT;
-        snprintf(err->msg, sizeof(err->msg), "the journal segment that holds position %" PRIu64 ", where recovery starts, is missing or has lost its header",
+        snprintf(err->msg, sizeof(err->msg),
+                 "the journal segment that holds position %" PRIu64
+                 ", where recovery starts, is missing or has lost its header",
                  r->from);
         return ENG_CORRUPT;
     }
@@ -274,7 +280,8 @@ enum eng_result replay_run(struct replay *r, struct eng_error *err)
 
 /* ---- R5 ---- */
 
-static enum eng_result rewrite_flush(struct replay *r, struct segment *s, struct buf *b, lsn_t at, struct eng_error *err)
+static enum eng_result rewrite_flush(struct replay *r, struct segment *s, struct buf *b, lsn_t at,
+                                     struct eng_error *err)
 {
     int rc = b->len ? r->fs->pwrite(s->f, b->p, b->len, at - s->first) : 0;
 

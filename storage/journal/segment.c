@@ -56,7 +56,8 @@ static int head_read(const uint8_t *p, struct segment *s)
         return EBADMSG; /* made over, then its renaming was lost: not this segment any more */
     s->size = load_le64(p + 24);
     s->seed = load_le32(p + 32);
-    if (s->size < 4 * SEGMENT_HEAD || s->size > SEGMENT_MAX || s->size % JOURNAL_PAGE || s->first % JOURNAL_PAGE || s->first > INT64_MAX - s->size)
+    if (s->size < 4 * SEGMENT_HEAD || s->size > SEGMENT_MAX || s->size % JOURNAL_PAGE || s->first % JOURNAL_PAGE ||
+        s->first > INT64_MAX - s->size)
         return EBADMSG;
     return 0;
 }
@@ -72,7 +73,8 @@ int segment_zero(const struct file_ops *fs, struct segment *s, uint64_t from)
         rc = fs->pwrite(s->f, zeros, n, from);
         from += n;
         unsynced += n;
-        if (rc == 0 && unsynced >= ZERO_SYNC) { /* little by little: one big sync would hold up the ones that clients wait for */
+        if (rc == 0 &&
+            unsynced >= ZERO_SYNC) { /* little by little: one big sync would hold up the ones that clients wait for */
             rc = fs->datasync(s->f);
             unsynced = 0;
         }
@@ -92,8 +94,8 @@ static int head_store(const struct file_ops *fs, struct segment *s, uint32_t epo
     return rc;
 }
 
-int segment_make(const struct file_ops *fs, lsn_t first, uint64_t size, uint32_t epoch, struct segment *old, struct segment **out,
-                 uint64_t *zeroed)
+int segment_make(const struct file_ops *fs, lsn_t first, uint64_t size, uint32_t epoch, struct segment *old,
+                 struct segment **out, uint64_t *zeroed)
 {
     struct segment *s = old ? old : ov_calloc(1, sizeof(*s));
     char path[SEGMENT_PATH_BYTES];

@@ -99,7 +99,7 @@ static struct segment **collect_unsynced(struct journal *j, lsn_t upto, struct s
     for (s = j->segments; s; s = s->next)
         have += segment_end(s) > journal_load(&j->synced) && s->first < upto;
     if (have > SYNC_SEGMENTS_INLINE)
-        list = ov_malloc(have * sizeof(*list));
+        list = ov_malloc(have * sizeof(struct segment *));
     *n = 0;
     for (s = j->segments; s; s = s->next) {
         if (segment_end(s) > journal_load(&j->synced) && s->first < upto)
@@ -215,7 +215,7 @@ void *sync_thread_main(void *arg)
         if (sync_step(j))
             continue;
         if (due(j, &wait_us))
-            continue; /* came up meanwhile */
+            continue;          /* came up meanwhile */
         j->idle = wait_us < 0; /* the next append then wakes us */
         (void)mutex_wait(&j->lock, &j->work, wait_us);
         j->idle = false;

@@ -16,8 +16,8 @@
 #include "server/base/rand.h"
 #include "storage/manifest/manifest_private.h"
 
-#define CURRENT "CURRENT"
-#define CURRENT_TMP "CURRENT.tmp"
+#define CURRENT       "CURRENT"
+#define CURRENT_TMP   "CURRENT.tmp"
 #define CURRENT_BYTES 26
 
 enum { MANIFEST_STEP = 64 * 1024, MANIFEST_SWAP_MIN = 1 << 20, MANIFEST_SWAP_FACTOR = 4 };
@@ -26,7 +26,7 @@ enum { MANIFEST_STEP = 64 * 1024, MANIFEST_SWAP_MIN = 1 << 20, MANIFEST_SWAP_FAC
 struct manifest {
     const struct file_ops *fs;
     struct file *f;
-    uint64_t number;         /* of the file in force */
+    uint64_t number; /* of the file in force */
     uint32_t seed;
     uint64_t end, allocated; /* the next edit goes to `end` */
     uint64_t first_end;      /* end of the first edit: the size of a state */
@@ -146,7 +146,8 @@ static int start_file(struct manifest *m, bool *swapped, const char **what, char
     *what = "cannot write";
     if ((rc = fs->open(fs, path, FILE_CREATE, &next.f)) == 0 && (rc = fs->truncate(next.f, 0)) == 0 &&
         (rc = fs->allocate(next.f, next.allocated)) == 0 && (rc = fs->pwrite(next.f, b.p, b.len, 0)) == 0 &&
-        (rc = fs->datasync(next.f)) == 0 && (rc = fs->sync_dir(fs, "")) == 0 && (rc = write_current(fs, next.number)) == 0) {
+        (rc = fs->datasync(next.f)) == 0 && (rc = fs->sync_dir(fs, "")) == 0 &&
+        (rc = write_current(fs, next.number)) == 0) {
         *what = "cannot make current";
         *swapped = true;
         if ((rc = fs->rename(fs, CURRENT_TMP, CURRENT)) == 0)
@@ -262,7 +263,8 @@ static bool edit_valid(const uint8_t *p, uint64_t at, uint64_t size, uint32_t se
         return false;
     len = load_le32(p + at + 4);
     *number = load_le64(p + at + 8);
-    return len >= EDIT_FIXED && len <= size - at - EDIT_HEAD && load_le32(p + at) == crc32c(seed, p + at + 4, (size_t)(EDIT_HEAD - 4 + len));
+    return len >= EDIT_FIXED && len <= size - at - EDIT_HEAD &&
+           load_le32(p + at) == crc32c(seed, p + at + 4, (size_t)(EDIT_HEAD - 4 + len));
 }
 
 /* M2: an edit is synced before the next one is written, so a valid one behind a bad one means rot. */
@@ -280,7 +282,8 @@ static bool any_edit_behind(const uint8_t *p, uint64_t at, uint64_t size, uint32
     return false;
 }
 
-static enum eng_result parse(struct manifest *m, const uint8_t *p, uint64_t size, const char *path, struct eng_error *err)
+static enum eng_result parse(struct manifest *m, const uint8_t *p, uint64_t size, const char *path,
+                             struct eng_error *err)
 {
     uint64_t at = MANIFEST_HEAD, number, n = 0;
 
@@ -359,8 +362,8 @@ static enum eng_result read_current(struct manifest *m, struct leftovers *left, 
     fs->close(f);
     if (rc != 0)
         return io_failed(err, rc, "cannot read", CURRENT);
-    if (got != CURRENT_BYTES || text[CURRENT_BYTES - 1] != '\n' || !parse_name(text, CURRENT_BYTES - 1, &m->number) || m->number == 0 ||
-        m->number >> 63)
+    if (got != CURRENT_BYTES || text[CURRENT_BYTES - 1] != '\n' || !parse_name(text, CURRENT_BYTES - 1, &m->number) ||
+        m->number == 0 || m->number >> 63)
         return corrupt(err, CURRENT, "is damaged", 0);
     return ENG_OK;
 }

@@ -9,21 +9,21 @@
 
 struct manifest;
 
-struct manifest_run {       /* a live run file */
-    uint64_t id;            /* runs/<16 hex digits>.run; never reused */
-    uint64_t order;         /* newer data has the larger order; reads go from the largest down */
+struct manifest_run { /* a live run file */
+    uint64_t id;      /* runs/<16 hex digits>.run; never reused */
+    uint64_t order;   /* newer data has the larger order; reads go from the largest down */
     uint64_t bytes;
     uint64_t min_ts, max_ts;
 };
-struct manifest_count {     /* exact keys of a keyspace as of the flushed position */
+struct manifest_count { /* exact keys of a keyspace as of the flushed position */
     uint64_t keyspace;
     int64_t count;
 };
-struct manifest_drop {      /* a dropped keyspace whose data may still lie in runs */
+struct manifest_drop { /* a dropped keyspace whose data may still lie in runs */
     uint64_t keyspace, ts;
 };
 
-struct manifest_edit {      /* one atomic change */
+struct manifest_edit { /* one atomic change */
     const struct manifest_run *add;
     size_t n_add;
     const uint64_t *remove; /* run ids */
@@ -34,13 +34,14 @@ struct manifest_edit {      /* one atomic change */
     size_t n_drops;
     const uint64_t *forget; /* dropped keyspaces of which nothing is left */
     size_t n_forget;
-    uint64_t replay_from;   /* journal position from which recovery starts; 0 = unchanged */
-    uint64_t synced;        /* what the journal knew durable (R3); 0 = unchanged */
-    uint64_t max_ts;        /* largest timestamp in runs; 0 = unchanged */
-    uint32_t epoch;         /* of the journal; 0 = unchanged */
+    uint64_t replay_from; /* journal position from which recovery starts; 0 = unchanged */
+    uint64_t synced;      /* what the journal knew durable (R3); 0 = unchanged */
+    uint64_t max_ts;      /* largest timestamp in runs; 0 = unchanged */
+    uint32_t epoch;       /* of the journal; 0 = unchanged */
 };
 
-struct manifest_state {     /* what is in force; runs sorted by order, then id; counts, drops by keyspace; a count may be 0 */
+struct
+    manifest_state { /* what is in force; runs sorted by order, then id; counts, drops by keyspace; a count may be 0 */
     const struct manifest_run *runs;
     size_t n_runs;
     const struct manifest_count *counts;
@@ -57,8 +58,10 @@ OV_MUST_CHECK enum eng_result manifest_open(const struct file_ops *files, struct
 void manifest_close(struct manifest *m);
 /* Writes and syncs one edit, then applies it to the state. On failure nothing is applied; DISK_FULL may be tried again, any other failure makes
  * the manifest refuse further edits. Thread: flush. */
-OV_MUST_CHECK enum eng_result manifest_apply(struct manifest *m, const struct manifest_edit *edit, struct eng_error *err);
+OV_MUST_CHECK enum eng_result manifest_apply(struct manifest *m, const struct manifest_edit *edit,
+                                             struct eng_error *err);
 const struct manifest_state *manifest_state(const struct manifest *m); /* valid until the next apply */
-uint64_t manifest_new_run_id(struct manifest *m);                     /* taken ids are not given out again after a restart if they were used */
+uint64_t manifest_new_run_id(
+    struct manifest *m); /* taken ids are not given out again after a restart if they were used */
 
 #endif

@@ -31,7 +31,7 @@
  *                 drops (keyspace, ts: 8 each), forgotten keyspaces (8)
  * Invariants M1 .. M5: storage/README.md. */
 #define MANIFEST_VERSION 1
-#define MANIFEST_MAGIC "octavoM1"
+#define MANIFEST_MAGIC   "octavoM1"
 
 enum {
     MANIFEST_HEAD = 32,
@@ -52,7 +52,8 @@ struct state {
 void state_deinit(struct state *st);
 /* Appends the edit's payload; next_run_id is told beside it. */
 void edit_encode(const struct manifest_edit *e, uint64_t next_run_id, struct buf *out);
-void state_encode(struct state *st, struct buf *out); /* as one edit that makes it from nothing; counts of 0 are dropped first */
+void state_encode(struct state *st,
+                  struct buf *out); /* as one edit that makes it from nothing; counts of 0 are dropped first */
 /* Applies a payload from disk. False if it is malformed or does not fit the state: damage; the state is then unusable. */
 OV_MUST_CHECK bool state_apply(struct state *st, struct slice payload);
 /* Would state_apply take it? For edits of our own, before they are written. */

@@ -58,8 +58,15 @@ void state_encode(struct state *st, struct buf *out)
             v[n++] = v[i];
     }
     s->n_counts = n;
-    edit_encode(&(struct manifest_edit){.add = s->runs, .n_add = s->n_runs, .counts = s->counts, .n_counts = s->n_counts, .drops = s->drops,
-                                        .n_drops = s->n_drops, .replay_from = s->replay_from, .synced = s->synced, .max_ts = s->max_ts,
+    edit_encode(&(struct manifest_edit){.add = s->runs,
+                                        .n_add = s->n_runs,
+                                        .counts = s->counts,
+                                        .n_counts = s->n_counts,
+                                        .drops = s->drops,
+                                        .n_drops = s->n_drops,
+                                        .replay_from = s->replay_from,
+                                        .synced = s->synced,
+                                        .max_ts = s->max_ts,
                                         .epoch = s->epoch},
                 s->next_run_id, out);
 }
@@ -232,7 +239,10 @@ bool state_apply(struct state *st, struct slice payload)
             return false;
     }
     for (uint64_t i = 0; i < n[0]; i++, p += EDIT_RUN) {
-        struct manifest_run r = {.id = load_le64(p), .order = load_le64(p + 8), .bytes = load_le64(p + 16), .min_ts = load_le64(p + 24),
+        struct manifest_run r = {.id = load_le64(p),
+                                 .order = load_le64(p + 8),
+                                 .bytes = load_le64(p + 16),
+                                 .min_ts = load_le64(p + 24),
                                  .max_ts = load_le64(p + 32)};
         if (!add_run(st, &r))
             return false;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define FILE_BYTES ((uint64_t)256 << 20)
-#define PAGE 4096u
+#define PAGE       4096u
 
 enum way { WAY_MMAP, WAY_MMAP_PREFAULT, WAY_WRITE, WAY_WRITE_8, WAYS };
 static const char *const way_names[] = {"mmap", "mmap+pf", "write", "write/8"};
@@ -80,7 +80,6 @@ static void commit(const uint8_t *record)
 struct samples {
     uint32_t *ns;
     size_t n, cap;
-
 };
 
 static void *writer(void *arg)
@@ -167,9 +166,9 @@ static void row(int threads)
         free(s[i].ns);
     }
     qsort(all.ns, all.n, sizeof(uint32_t), by_size);
-    printf("| %-7s | %d | %8.0f | %5.0f | %6.1f | %6.1f | %8.1f | %8.0f |\n", way_names[way], threads, (double)all.n / seconds,
-           (double)syncs / seconds, all.ns[all.n / 2] / 1e3, all.ns[all.n / 100 * 99] / 1e3, all.ns[all.n / 1000 * 999] / 1e3,
-           all.ns[all.n - 1] / 1e3);
+    printf("| %-7s | %d | %8.0f | %5.0f | %6.1f | %6.1f | %8.1f | %8.0f |\n", way_names[way], threads,
+           (double)all.n / seconds, (double)syncs / seconds, all.ns[all.n / 2] / 1e3, all.ns[all.n / 100 * 99] / 1e3,
+           all.ns[all.n / 1000 * 999] / 1e3, all.ns[all.n - 1] / 1e3);
     fflush(stdout);
     free(all.ns);
 }
@@ -199,7 +198,8 @@ int main(int argc, char **argv)
     if (map == MAP_FAILED)
         die("mmap");
     pending = malloc(8 * record_bytes + 2 * PAGE);
-    printf("| way | threads | commits/s | syncs/s | p50 us | p99 us | p99.9 us | max us |\n|---|---|---|---|---|---|---|---|\n");
+    printf("| way | threads | commits/s | syncs/s | p50 us | p99 us | p99.9 us | max us "
+           "|\n|---|---|---|---|---|---|---|---|\n");
     for (int threads = 1; threads <= 2; threads++)
         for (way = 0; way < WAYS; way++)
             row(threads);

@@ -44,7 +44,8 @@ static void lay_out(struct file_mem *disk, const uint8_t *d, size_t n)
     make_segment(file[0], 0);
     make_segment(file[1], SEGMENT);
     for (; n >= 16; d += 16, n -= 16) {
-        struct record_head h = {.type = d[0] % 5, .flags = d[1], .epoch = d[2], .version = JOURNAL_VERSION, .len = load_le16(d + 4)};
+        struct record_head h = {
+            .type = d[0] % 5, .flags = d[1], .epoch = d[2], .version = JOURNAL_VERSION, .len = load_le16(d + 4)};
         if ((d[3] & 4) && k == 0) {
             k = 1;
             at = SEGMENT_HEAD;
@@ -74,7 +75,8 @@ static void lay_out(struct file_mem *disk, const uint8_t *d, size_t n)
 
 static enum eng_result open_once(struct file_mem *disk, uint64_t *last_ts)
 {
-    struct journal_options o = {.files = file_mem_ops(disk), .segment_bytes = SEGMENT, .commit_interval_ms = 100, .manual = true};
+    struct journal_options o = {
+        .files = file_mem_ops(disk), .segment_bytes = SEGMENT, .commit_interval_ms = 100, .manual = true};
     struct journal *j;
     struct eng_error err;
     enum eng_result r;

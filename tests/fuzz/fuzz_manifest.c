@@ -47,8 +47,15 @@ static void open_once(struct file_mem *disk, struct buf *out)
     if (manifest_open(file_mem_ops(disk), &m, &err) != ENG_OK)
         return;
     const struct manifest_state *s = manifest_state(m);
-    edit_encode(&(struct manifest_edit){.add = s->runs, .n_add = s->n_runs, .counts = s->counts, .n_counts = s->n_counts, .drops = s->drops,
-                                        .n_drops = s->n_drops, .replay_from = s->replay_from, .synced = s->synced, .max_ts = s->max_ts,
+    edit_encode(&(struct manifest_edit){.add = s->runs,
+                                        .n_add = s->n_runs,
+                                        .counts = s->counts,
+                                        .n_counts = s->n_counts,
+                                        .drops = s->drops,
+                                        .n_drops = s->n_drops,
+                                        .replay_from = s->replay_from,
+                                        .synced = s->synced,
+                                        .max_ts = s->max_ts,
                                         .epoch = s->epoch},
                 s->next_run_id, out);
     manifest_close(m);

@@ -65,16 +65,16 @@ static enum verdict judge(struct file_fault *d, enum fault_kind kind, int *rc, u
 }
 
 /* For calls that are done whole or not at all. */
-#define ALL_OR_NOTHING(d, kind, call)               \
-    do {                                            \
-        int rc_;                                    \
-        uint64_t rnd_;                              \
+#define ALL_OR_NOTHING(d, kind, call)                  \
+    do {                                               \
+        int rc_;                                       \
+        uint64_t rnd_;                                 \
         enum verdict v_ = judge(d, kind, &rc_, &rnd_); \
-        if (v_ == GO_ON)                            \
-            return call;                            \
-        if (v_ == FAIL_AFTER)                       \
-            (void)!(call);                          \
-        return rc_;                                 \
+        if (v_ == GO_ON)                               \
+            return call;                               \
+        if (v_ == FAIL_AFTER)                          \
+            (void)!(call);                             \
+        return rc_;                                    \
     } while (0)
 
 static int fault_open(const struct file_ops *ops, const char *path, uint32_t flags, struct file **out)

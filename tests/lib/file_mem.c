@@ -13,7 +13,7 @@
 #include "server/base/rand.h"
 
 #define SECTOR 512
-#define PAGE 4096
+#define PAGE   4096
 
 struct change { /* of a file's contents; size_after alone when n is 0 */
     uint64_t at;
@@ -28,9 +28,9 @@ struct inode {
     size_t cap;
     struct change *log;
     size_t n_log, cap_log;
-    uint8_t *ghost;      /* one byte a page: shown by `now`, taken for clean, but not in `safe` */
+    uint8_t *ghost; /* one byte a page: shown by `now`, taken for clean, but not in `safe` */
     bool has_ghosts;
-    uint32_t refs;       /* names in either list, log entries, open files */
+    uint32_t refs; /* names in either list, log entries, open files */
 };
 
 struct name {
@@ -674,7 +674,8 @@ void file_mem_fail_sync(struct file *file, uint64_t seed)
                 memcpy(i->safe + at, c->bytes + (at - c->at), (size_t)(end - at));
             at = end;
         }
-        i->safe_size = c->size_after; /* the inode itself was written: else nothing behind the old size could be read back */
+        i->safe_size =
+            c->size_after; /* the inode itself was written: else nothing behind the old size could be read back */
     }
     inode_forget_log(i);
     for (uint64_t p = 0; p < i->cap / PAGE; p++) {

@@ -12,7 +12,7 @@
 
 struct file_mem;
 
-struct file_mem *file_mem_new(void); /* an empty disk without limit */
+struct file_mem *file_mem_new(void);    /* an empty disk without limit */
 void file_mem_free(struct file_mem *m); /* after all files are closed; accepts NULL */
 const struct file_ops *file_mem_ops(struct file_mem *m);
 
@@ -25,13 +25,13 @@ void file_mem_set_capacity(struct file_mem *m, uint64_t bytes);
 uint64_t file_mem_used(struct file_mem *m); /* bytes of all files */
 
 /* Damage and inspection. They act on the durable and the visible state alike, and abort if there is no such file. */
-void file_mem_cut(struct file_mem *m, const char *path, uint64_t size);                     /* the file ends here */
+void file_mem_cut(struct file_mem *m, const char *path, uint64_t size); /* the file ends here */
 void file_mem_zero(struct file_mem *m, const char *path, uint64_t at, uint64_t n);
-void file_mem_flip(struct file_mem *m, const char *path, uint64_t at);                      /* flips the lowest bit of a byte */
-void file_mem_put(struct file_mem *m, const char *path, const void *p, size_t n);           /* creates or replaces, synced */
-const uint8_t *file_mem_get(struct file_mem *m, const char *path, size_t *n);               /* borrowed until the next change */
+void file_mem_flip(struct file_mem *m, const char *path, uint64_t at);            /* flips the lowest bit of a byte */
+void file_mem_put(struct file_mem *m, const char *path, const void *p, size_t n); /* creates or replaces, synced */
+const uint8_t *file_mem_get(struct file_mem *m, const char *path, size_t *n);     /* borrowed until the next change */
 bool file_mem_exists(struct file_mem *m, const char *path);
-void file_mem_link(struct file_mem *m, const char *from, const char *to);                   /* a hard link, as a backup makes */
+void file_mem_link(struct file_mem *m, const char *from, const char *to); /* a hard link, as a backup makes */
 struct file_mem *file_mem_copy(struct file_mem *m); /* a disk with the same visible contents, all of it synced */
 
 #endif

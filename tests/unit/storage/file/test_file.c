@@ -157,7 +157,8 @@ START_TEST(a_failed_sync_leaves_bytes_that_later_syncs_do_not_save)
 {
     int lost = 0;
     for (uint64_t seed = 0; seed < 100; seed++) {
-        struct file_fault *d = file_fault_new(&(struct fault_plan){.fail_at = 1, .kinds = FAULT_DATASYNC, .seed = seed});
+        struct file_fault *d =
+            file_fault_new(&(struct fault_plan){.fail_at = 1, .kinds = FAULT_DATASYNC, .seed = seed});
         const struct file_ops *fs = file_fault_ops(d);
         struct file *f;
         const uint8_t *p;

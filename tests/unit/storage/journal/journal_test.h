@@ -49,8 +49,13 @@ static inline enum eng_result rig_see(void *arg, const struct journal_record *re
 
 static inline enum eng_result rig_try_open(struct rig *r)
 {
-    struct journal_options o = {.files = file_fault_ops(r->disk), .segment_bytes = r->segment_bytes, .first_bytes = 16 * 1024,
-                                .commit_interval_ms = 100, .manual = true, .replay_from = r->from, .known_synced = r->known_synced};
+    struct journal_options o = {.files = file_fault_ops(r->disk),
+                                .segment_bytes = r->segment_bytes,
+                                .first_bytes = 16 * 1024,
+                                .commit_interval_ms = 100,
+                                .manual = true,
+                                .replay_from = r->from,
+                                .known_synced = r->known_synced};
     r->seen.len = r->n_seen = r->seen_bytes = 0;
     return journal_open(&o, rig_see, r, &r->j, &r->last_ts, &r->err);
 }

@@ -15,8 +15,8 @@ struct model { /* what was appended, by index; the survivors of each life stay, 
         uint32_t id, len;
         lsn_t end;
     } v[MODEL_MAX];
-    size_t n, first;            /* replay starts behind v[first - 1] */
-    size_t written, durable;    /* so many are with the kernel, on the disk */
+    size_t n, first;         /* replay starts behind v[first - 1] */
+    size_t written, durable; /* so many are with the kernel, on the disk */
     uint64_t max_ts;
     uint32_t next_id;
 };
@@ -32,10 +32,11 @@ struct life {
 };
 
 /* Not ck_assert: libcheck notes each one in a file, and there are millions. */
-#define CHECK(l, x)                                                                                                        \
-    do {                                                                                                                   \
-        if (!(x))                                                                                                          \
-            ck_abort_msg("%s: %s at call %llu, seed %llu", #x, (l)->what, (unsigned long long)(l)->n, (unsigned long long)(l)->seed); \
+#define CHECK(l, x)                                                                                   \
+    do {                                                                                              \
+        if (!(x))                                                                                     \
+            ck_abort_msg("%s: %s at call %llu, seed %llu", #x, (l)->what, (unsigned long long)(l)->n, \
+                         (unsigned long long)(l)->seed);                                              \
     } while (0)
 
 static enum eng_result check_record(void *arg, const struct journal_record *r, struct eng_error *err)
@@ -54,8 +55,13 @@ static enum eng_result check_record(void *arg, const struct journal_record *r, s
 
 static enum eng_result life_open(struct life *l, const struct file_ops *files, uint64_t *last_ts, struct eng_error *err)
 {
-    struct journal_options o = {.files = files, .segment_bytes = 32 * 1024, .first_bytes = 16 * 1024, .commit_interval_ms = 100,
-                                .manual = true, .replay_from = l->from, .known_synced = l->known_synced};
+    struct journal_options o = {.files = files,
+                                .segment_bytes = 32 * 1024,
+                                .first_bytes = 16 * 1024,
+                                .commit_interval_ms = 100,
+                                .manual = true,
+                                .replay_from = l->from,
+                                .known_synced = l->known_synced};
     l->seen = 0;
     return journal_open(&o, check_record, l, &l->j, last_ts, err);
 }
@@ -249,8 +255,10 @@ END_TEST
 
 START_TEST(full_disk_at_every_place_that_takes_room)
 {
-    matrix("ENOSPC", (struct fault_plan){.fail_at = 1, .fail_errno = ENOSPC, .kinds = FAULT_ALLOCATE | FAULT_OPEN}, true, 6);
-    matrix("ENOSPC for long", (struct fault_plan){.fail_at = 1, .fail_for = 5, .fail_errno = ENOSPC, .kinds = FAULT_WRITES}, false, 3);
+    matrix("ENOSPC", (struct fault_plan){.fail_at = 1, .fail_errno = ENOSPC, .kinds = FAULT_ALLOCATE | FAULT_OPEN},
+           true, 6);
+    matrix("ENOSPC for long",
+           (struct fault_plan){.fail_at = 1, .fail_for = 5, .fail_errno = ENOSPC, .kinds = FAULT_WRITES}, false, 3);
 }
 END_TEST
 

@@ -687,7 +687,8 @@ START_TEST(r8_a_foreign_last_part_does_not_finish_a_batch)
 {
     /* A first part, then a new epoch, then a record marked as a last part: written by hand, as no writer would */
     struct rig r;
-    struct record_head h = {.type = JOURNAL_BATCH, .flags = JOURNAL_LAST, .version = JOURNAL_VERSION, .len = 8, .first_ts = 1, .count = 1};
+    struct record_head h = {
+        .type = JOURNAL_BATCH, .flags = JOURNAL_LAST, .version = JOURNAL_VERSION, .len = 8, .first_ts = 1, .count = 1};
     uint64_t offset;
     size_t n;
     uint8_t *file;

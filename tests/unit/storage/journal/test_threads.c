@@ -89,7 +89,8 @@ static void *committer(void *arg)
 
 static struct journal *open_threaded(const struct file_ops *files, uint32_t interval_ms, struct rig *r)
 {
-    struct journal_options o = {.files = files, .segment_bytes = 256 * 1024, .first_bytes = 16 * 1024, .commit_interval_ms = interval_ms};
+    struct journal_options o = {
+        .files = files, .segment_bytes = 256 * 1024, .first_bytes = 16 * 1024, .commit_interval_ms = interval_ms};
     struct journal *j;
     uint64_t ts;
     ck_assert_int_eq(journal_open(&o, rig_see, r, &j, &ts, &r->err), ENG_OK);

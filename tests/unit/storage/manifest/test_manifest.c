@@ -32,8 +32,16 @@ static enum eng_result apply(struct manifest *m, uint64_t k, struct eng_error *e
     struct manifest_run run = {.id = k, .order = 1000 - k % 7, .bytes = 10 * k, .min_ts = k, .max_ts = 2 * k};
     struct manifest_count count = {.keyspace = k % 5, .count = (int64_t)k};
     uint64_t gone = k - 3;
-    struct manifest_edit e = {.add = &run, .n_add = 1, .remove = &gone, .n_remove = k > 3, .counts = &count, .n_counts = 1,
-                              .replay_from = 100 * k, .synced = 100 * k + 1, .max_ts = 2 * k, .epoch = (uint32_t)k};
+    struct manifest_edit e = {.add = &run,
+                              .n_add = 1,
+                              .remove = &gone,
+                              .n_remove = k > 3,
+                              .counts = &count,
+                              .n_counts = 1,
+                              .replay_from = 100 * k,
+                              .synced = 100 * k + 1,
+                              .max_ts = 2 * k,
+                              .epoch = (uint32_t)k};
     return manifest_apply(m, &e, err);
 }
 
@@ -134,7 +142,9 @@ START_TEST(drops_are_kept_until_forgotten)
     struct eng_error err;
     const struct manifest_state *s;
 
-    ck_assert_int_eq(manifest_apply(m, &(struct manifest_edit){.counts = counts, .n_counts = 4, .drops = drops, .n_drops = 2}, &err), ENG_OK);
+    ck_assert_int_eq(
+        manifest_apply(m, &(struct manifest_edit){.counts = counts, .n_counts = 4, .drops = drops, .n_drops = 2}, &err),
+        ENG_OK);
     s = manifest_state(m);
     ck_assert_int_eq(s->n_counts, 3);
     ck_assert_int_eq(s->counts[0].keyspace, 3);
@@ -341,7 +351,8 @@ static bool visit(struct fault_plan plan, uint64_t n, uint64_t seed, bool power)
     file_fault_restart(d, power, &(struct fault_plan){.seed = second.seed});
     m = must_open(file_fault_ops(d));
     found = edits_in(m);
-    ck_assert_msg(found >= told && found <= told + 1, "call %d seed %d: %d told, %d found", (int)n, (int)seed, (int)told, (int)found);
+    ck_assert_msg(found >= told && found <= told + 1, "call %d seed %d: %d told, %d found", (int)n, (int)seed,
+                  (int)told, (int)found);
     manifest_close(m);
 
     told = found;
@@ -354,8 +365,8 @@ static bool visit(struct fault_plan plan, uint64_t n, uint64_t seed, bool power)
     }
     m = must_open(file_fault_survivor(d));
     found = edits_in(m);
-    ck_assert_msg(found >= told && found <= told + 1, "second life, call %d seed %d: %d told, %d found", (int)n, (int)seed, (int)told,
-                  (int)found);
+    ck_assert_msg(found >= told && found <= told + 1, "second life, call %d seed %d: %d told, %d found", (int)n,
+                  (int)seed, (int)told, (int)found);
     manifest_close(m);
     file_fault_free(d);
     return fired;
