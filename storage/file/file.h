@@ -1,7 +1,7 @@
 /* All file access of the engine goes through this table, so that tests can put faults there (tests/lib/file_fault.h).
- * Every function returns 0 or a positive errno; nothing is retried inside, except EINTR and short transfers in file_posix.c.
- * Paths are relative to the data directory given to file_ops' maker. Thread: any; one file's writes come from one thread at a time
- * unless said. */
+ * Every function returns 0 or a positive errno; nothing is retried inside, except EINTR and short transfers in
+ * file_posix.c. Paths are relative to the data directory given to file_ops' maker. Thread: any; one file's writes come
+ * from one thread at a time unless said. */
 #ifndef OV_FILE_H
 #define OV_FILE_H
 
@@ -30,8 +30,9 @@ struct file_ops {
     int (*link_count)(struct file *f, uint32_t *out); /* hard links to the file: R7 */
 };
 
-/* The operating system's files under `dir`, which must exist: if it cannot be opened, every call answers why. Free with file_posix_free,
- * after every file is closed. (For tests: files in memory in tests/lib/file_mem.h, faults and power cuts in tests/lib/file_fault.h.) */
+/* The operating system's files under `dir`, which must exist: if it cannot be opened, every call answers why. Free with
+ * file_posix_free, after every file is closed. (For tests: files in memory in tests/lib/file_mem.h, faults and power
+ * cuts in tests/lib/file_fault.h.) */
 const struct file_ops *file_posix_new(const char *dir);
 void file_posix_free(const struct file_ops *fs); /* accepts NULL */
 

@@ -1,7 +1,8 @@
 /* The operating system's files. A file of its own because everything else in storage/ must run on other file_ops, too.
- * Happy path: every name is resolved relative to one directory descriptor, so a data directory that is renamed while open stays ours.
- * What can go wrong: any call returns a positive errno. Only EINTR and short transfers are handled here; whether a failed write or sync
- * can be forgiven (it cannot, but for a full disk) is for the journal and the manifest to say. */
+ * Happy path: every name is resolved relative to one directory descriptor, so a data directory that is renamed while
+ * open stays ours.
+ * What can go wrong: any call returns a positive errno. Only EINTR and short transfers are handled here; whether a
+ * failed write or sync can be forgiven (it cannot, but for a full disk) is for the journal and the manifest to say. */
 #include "storage/file/file.h"
 
 #include <dirent.h>
@@ -123,7 +124,8 @@ static int posix_truncate(struct file *f, uint64_t size)
     return rc == 0 ? 0 : errno;
 }
 
-/* File systems without fallocate (some network ones) get real zero bytes, so that a full disk still shows here and not at a later sync. */
+/* File systems without fallocate (some network ones) get real zero bytes, so that a full disk still shows here and not
+ * at a later sync. */
 static int allocate_by_writing(struct file *f, uint64_t size)
 {
     static const char zeros[65536];

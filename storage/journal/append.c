@@ -1,7 +1,7 @@
-/* Appending: the hot path, under the engine's commit lock. A batch that fits into the active segment costs a header crc and a copy into
- * the pending buffer. Otherwise the segment's rest is filled, with a PAD or with a first part of the batch, and the prepared segments
- * take the rest. Nothing here can fail: journal_fits was asked under the same commit lock, and only a MARK (64 bytes, at most one between
- * two batches, for which journal_fits allows) can come between. */
+/* Appending: the hot path, under the engine's commit lock. A batch that fits into the active segment costs a header crc
+ * and a copy into the pending buffer. Otherwise the segment's rest is filled, with a PAD or with a first part of the
+ * batch, and the prepared segments take the rest. Nothing here can fail: journal_fits was asked under the same commit
+ * lock, and only a MARK (64 bytes, at most one between two batches, for which journal_fits allows) can come between. */
 #include <stdlib.h>
 
 #include "server/base/arena.h"
@@ -123,7 +123,8 @@ static void append_batch(struct journal *j, struct slice payload, uint32_t paylo
     struct segment *next = j->active->next;
     uint64_t bytes = record_bytes(payload.n);
 
-    /* A small batch moves to the next segment whole: no second checksum, and no more than an eighth of a segment is wasted. */
+    /* A small batch moves to the next segment whole: no second checksum, and no more than an eighth of a segment is
+     * wasted. */
     if (bytes > journal_load(&j->room) && next && bytes <= segment_room(next) / 8)
         roll(j);
     if (bytes <= journal_load(&j->room)) {

@@ -1,7 +1,7 @@
-/* Opening and closing the journal, and its facts. Opening: find the segments, replay (replay.c), decide where the tail is, make what was
- * read but perhaps not synced durable (R5), drop what lies beyond, and begin a new epoch (R1).
- * What can go wrong: everything before the START record is synced may be interrupted; the next opening finds the same state and comes to
- * the same decision. */
+/* Opening and closing the journal, and its facts. Opening: find the segments, replay (replay.c), decide where the tail
+ * is, make what was read but perhaps not synced durable (R5), drop what lies beyond, and begin a new epoch (R1).
+ * What can go wrong: everything before the START record is synced may be interrupted; the next opening finds the same
+ * state and comes to the same decision. */
 #include "storage/journal/journal.h"
 
 #include <errno.h>
@@ -89,8 +89,8 @@ static void set_aside(struct journal *j, struct segment *s)
     }
 }
 
-/* Keeps the segments from the starting point to the cut; the others are made over later or removed. What follows the cut may hold valid
- * records: they are of a lower epoch than our START, and no replay reads them again (R1). */
+/* Keeps the segments from the starting point to the cut; the others are made over later or removed. What follows the
+ * cut may hold valid records: they are of a lower epoch than our START, and no replay reads them again (R1). */
 static struct segment *keep_needed(struct journal *j, lsn_t from, lsn_t cut)
 {
     struct segment *all = j->segments, **end = &j->segments, *s, *active = NULL;

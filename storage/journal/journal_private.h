@@ -7,7 +7,8 @@
 #include "server/base/mutex.h"
 #include "storage/journal/journal.h"
 
-/* JOURNAL SEGMENT: file journal/<first, 16 hex digits>.oj covers the positions first .. first + size - 1; offset in the file = lsn - first
+/* JOURNAL SEGMENT: file journal/<first, 16 hex digits>.oj covers the positions first .. first + size - 1; offset in the
+ * file = lsn - first
  *   offset  size  field
  *      0      8   magic "octavoJ1"
  *      8      4   version: JOURNAL_VERSION
@@ -86,7 +87,8 @@ static inline uint64_t record_bytes(uint64_t payload)
 void record_seal(struct record_head *h, uint32_t seed);
 /* Is this the header of a record that belongs at `lsn` of `s`? True says nothing about the payload. */
 bool record_head_valid(const struct record_head *h, const struct segment *s, lsn_t lsn);
-/* The position behind a record that ends at `end` in `s`: there, or the next segment's first record if no header fits any more (J1). */
+/* The position behind a record that ends at `end` in `s`: there, or the next segment's first record if no header fits
+ * any more (J1). */
 lsn_t record_next(const struct segment *s, lsn_t end);
 
 /* ---- segment.c ---- */
@@ -152,7 +154,8 @@ struct journal {
 
     struct mutex lock; /* RANK_JOURNAL: all below but the atomics' readers */
 
-    /* Written under the lock, read anywhere. room and next_room are stored so that a reader without the lock errs only towards "no". */
+    /* Written under the lock, read anywhere. room and next_room are stored so that a reader without the lock errs only
+     * towards "no". */
     _Atomic uint64_t tail, written, synced, room, next_room;
     _Atomic bool failed;
 
@@ -204,7 +207,8 @@ bool journal_disk_full(int rc);
 
 /* ---- append.c; lock held ---- */
 
-/* START, with the largest timestamp known (R11: its record may overwrite the last trace of a cut one), or MARK; append_mark_fits was true. */
+/* START, with the largest timestamp known (R11: its record may overwrite the last trace of a cut one), or MARK;
+ * append_mark_fits was true. */
 void append_record(struct journal *j, enum journal_type type, uint64_t first_ts);
 bool append_mark_fits(const struct journal *j);
 void append_activate(struct journal *j, struct segment *s, lsn_t tail);

@@ -1,6 +1,7 @@
-/* Space ahead of the tail: the next segment is made (or an old one made over) before it is needed, by a thread of its own, so that
- * zero-filling 64 MiB does not hold up the syncs that clients wait for. This is the only place where a full disk can strike (R10): those
- * who wait for space are told ENG_DISK_FULL, and the next one who asks starts another attempt. Any other failure is the journal's end. */
+/* Space ahead of the tail: the next segment is made (or an old one made over) before it is needed, by a thread of its
+ * own, so that zero-filling 64 MiB does not hold up the syncs that clients wait for. This is the only place where a
+ * full disk can strike (R10): those who wait for space are told ENG_DISK_FULL, and the next one who asks starts another
+ * attempt. Any other failure is the journal's end. */
 #include <stdlib.h>
 
 #include "server/base/assert.h"
@@ -67,8 +68,8 @@ uint64_t prepare_size(const struct journal *j, const struct segment *last, uint6
     return OV_MIN(size, j->opt.segment_bytes);
 }
 
-/* A released file to make over: one of the right size. If there is one that bears the new segment's own name (it lay beyond a cut), it has
- * to be that one, whatever its size: no two structs may mean the same name. */
+/* A released file to make over: one of the right size. If there is one that bears the new segment's own name (it lay
+ * beyond a cut), it has to be that one, whatever its size: no two structs may mean the same name. */
 static struct segment *take_released(struct journal *j, lsn_t first, uint64_t size)
 {
     struct segment **best = NULL, *s;

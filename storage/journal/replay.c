@@ -1,6 +1,7 @@
-/* Reading the journal back. One pass from the starting point: records are handed out while all is well. At the first position that holds
- * no valid record the search begins: the rest of the journal is looked through at every 8th byte for headers, because without a sync the
- * disk may have kept later pages and lost earlier ones (J3). Only the headers count there: they tell S, how far bytes were known durable.
+/* Reading the journal back. One pass from the starting point: records are handed out while all is well. At the first
+ * position that holds no valid record the search begins: the rest of the journal is looked through at every 8th byte
+ * for headers, because without a sync the disk may have kept later pages and lost earlier ones (J3). Only the headers
+ * count there: they tell S, how far bytes were known durable.
  *   walk --(valid record)--> walk --(anything else at B)--> search --(end)--> B >= S: torn tail, cut at B
  *                                                                            B <  S: ENG_CORRUPT
  * What can go wrong: a read error (ENG_IO: nothing is concluded from what could not be read), and what fn answers. */
@@ -33,7 +34,8 @@ struct walk {
     bool in_batch;
 };
 
-/* As many bytes from `lsn` on as one read gives, at least `want` if the file has them: *got. Borrowed until the next call. */
+/* As many bytes from `lsn` on as one read gives, at least `want` if the file has them: *got. Borrowed until the next
+ * call. */
 static const uint8_t *reader_span(struct reader *in, const struct segment *s, lsn_t lsn, size_t want, size_t *got)
 {
     uint64_t there = OV_MIN(s->size, s->file_size), offset = lsn - s->first; /* what a short file lacks counts as bad */
@@ -302,7 +304,8 @@ static enum eng_result rewrite_changed(lsn_t pos, struct eng_error *err)
     return ENG_IO;
 }
 
-/* Records are judged once more: a page whose write failed may have been dropped from memory since the walk and be old bytes now. */
+/* Records are judged once more: a page whose write failed may have been dropped from memory since the walk and be old
+ * bytes now. */
 enum eng_result replay_rewrite(struct replay *r, struct eng_error *err)
 {
     struct reader in = {.fs = r->fs};

@@ -1,5 +1,5 @@
-/* Segment files: names, headers, making and recycling. A segment is made under a temporary name and gets its own only when it is whole
- * and synced, so a file with a segment's name and a bad header is damage, never an interrupted start.
+/* Segment files: names, headers, making and recycling. A segment is made under a temporary name and gets its own only
+ * when it is whole and synced, so a file with a segment's name and a bad header is damage, never an interrupted start.
  * What can go wrong: ENOSPC while making one; the file is removed again, and the caller may try later (R10). */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* From memory to the kernel, from the kernel to the disk. One thread at a time writes all that is pending; the journal thread syncs for
- * everybody who waits (group commit), or after commit_interval_ms when nobody asks.
+/* From memory to the kernel, from the kernel to the disk. One thread at a time writes all that is pending; the journal
+ * thread syncs for everybody who waits (group commit), or after commit_interval_ms when nobody asks.
  *   appended --journal_write--> written --sync_now--> synced
  * R2: `synced` moves only after a successful fdatasync, and only to what had been written before it began.
  * R3: when no record has followed a sync for an interval, a MARK carries the news.
@@ -14,8 +14,8 @@
 
 enum { PENDING_KEEP = 1 << 20, SYNC_SEGMENTS_INLINE = 8 };
 
-/* Rounds the last write up to a whole page with zeros: the kernel then need not read the rest of a page that is not in memory. Nothing
- * lies beyond the tail. pending_room (append.c) has left space for it. */
+/* Rounds the last write up to a whole page with zeros: the kernel then need not read the rest of a page that is not in
+ * memory. Nothing lies beyond the tail. pending_room (append.c) has left space for it. */
 static void pad_to_page(struct pending *p)
 {
     struct piece *last = &p->pieces[p->n - 1];
@@ -38,7 +38,8 @@ static void pending_empty(struct pending *p)
     }
 }
 
-/* Writes what is pending. Lock held on entry and return, not meanwhile; nobody else is writing. Errors: the journal has failed. */
+/* Writes what is pending. Lock held on entry and return, not meanwhile; nobody else is writing. Errors: the journal has
+ * failed. */
 static bool write_pending(struct journal *j)
 {
     struct pending *p = &j->pend[j->cur];

@@ -1,5 +1,6 @@
-/* Who waits for a write, a sync or space, and how they are told. Callers are taken off a list under the lock but woken without it: a
- * wake-up posts to a loop, whose queue has a lower lock rank. journal_cancel therefore also waits for wake-ups that are under way. */
+/* Who waits for a write, a sync or space, and how they are told. Callers are taken off a list under the lock but woken
+ * without it: a wake-up posts to a loop, whose queue has a lower lock rank. journal_cancel therefore also waits for
+ * wake-ups that are under way. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -16,8 +17,8 @@ static bool listed(const struct waiters *w, const struct eng_call *c)
     return at != NULL;
 }
 
-/* waiting_on stays set until the owner asks again or cancels: nobody but the owner's thread touches it, so it can tell, without a lock,
- * whether a wake-up may still be under way. */
+/* waiting_on stays set until the owner asks again or cancels: nobody but the owner's thread touches it, so it can tell,
+ * without a lock, whether a wake-up may still be under way. */
 enum eng_result wait_for(struct journal *j, struct waiters *w, struct eng_call *c, uint64_t need)
 {
     ASSERT_HELD(&j->lock);

@@ -1,8 +1,8 @@
-/* The manifest on disk: CURRENT names a file of edits, of which the first is the whole state. Every opening, and every file that has grown
- * large, starts a new file and swaps CURRENT by rename; so what was read but perhaps never synced (R5) is durable before it is built upon,
- * and a torn last edit is never written behind.
- * What can go wrong: a full disk, which leaves the file as it was (the next edit goes to the same place); any other failure, after which it
- * is unknown what the disk holds, and nothing is accepted until restart. */
+/* The manifest on disk: CURRENT names a file of edits, of which the first is the whole state. Every opening, and every
+ * file that has grown large, starts a new file and swaps CURRENT by rename; so what was read but perhaps never synced
+ * (R5) is durable before it is built upon, and a torn last edit is never written behind.
+ * What can go wrong: a full disk, which leaves the file as it was (the next edit goes to the same place); any other
+ * failure, after which it is unknown what the disk holds, and nothing is accepted until restart. */
 #include "storage/manifest/manifest.h"
 
 #include <errno.h>
@@ -121,8 +121,8 @@ static void make_file_head(struct manifest *next, struct buf *b)
     b->len += MANIFEST_HEAD;
 }
 
-/* Writes the whole state to a new file and makes it the one in force. *swapped: CURRENT may already name it, so after a failure the old one
- * must not be written to any more. */
+/* Writes the whole state to a new file and makes it the one in force. *swapped: CURRENT may already name it, so after a
+ * failure the old one must not be written to any more. */
 static int start_file(struct manifest *m, bool *swapped, const char **what, char path[32])
 {
     struct manifest next = {.number = m->number + 1, .n_edits = 1};

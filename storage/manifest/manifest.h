@@ -1,5 +1,6 @@
-/* The manifest: which files make up the database, as an append-only log of checksummed edits (`MANIFEST-<n>`, named by `CURRENT`, swapped by
- * rename when it has grown). Format and invariants: storage/README.md. An edit is atomic: it is there whole or not at all. */
+/* The manifest: which files make up the database, as an append-only log of checksummed edits (`MANIFEST-<n>`, named by
+ * `CURRENT`, swapped by rename when it has grown). Format and invariants: storage/README.md. An edit is atomic: it is
+ * there whole or not at all. */
 #ifndef OV_MANIFEST_H
 #define OV_MANIFEST_H
 
@@ -52,12 +53,13 @@ struct
     uint32_t epoch;
 };
 
-/* Opens or creates. Errors: ENG_IO, ENG_DISK_FULL, ENG_CORRUPT (damage before the last edit, or a newer format). A torn last edit is dropped.
+/* Opens or creates. Errors: ENG_IO, ENG_DISK_FULL, ENG_CORRUPT (damage before the last edit, or a newer format). A torn
+ * last edit is dropped.
  * Thread: start-up only. */
 OV_MUST_CHECK enum eng_result manifest_open(const struct file_ops *files, struct manifest **out, struct eng_error *err);
 void manifest_close(struct manifest *m);
-/* Writes and syncs one edit, then applies it to the state. On failure nothing is applied; DISK_FULL may be tried again, any other failure makes
- * the manifest refuse further edits. Thread: flush. */
+/* Writes and syncs one edit, then applies it to the state. On failure nothing is applied; DISK_FULL may be tried again,
+ * any other failure makes the manifest refuse further edits. Thread: flush. */
 OV_MUST_CHECK enum eng_result manifest_apply(struct manifest *m, const struct manifest_edit *edit,
                                              struct eng_error *err);
 const struct manifest_state *manifest_state(const struct manifest *m); /* valid until the next apply */

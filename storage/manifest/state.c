@@ -1,4 +1,5 @@
-/* The manifest's state and the coding of edits: pure functions of bytes, so that what comes from disk is judged in one place. */
+/* The manifest's state and the coding of edits: pure functions of bytes, so that what comes from disk is judged in one
+ * place. */
 #include <stdlib.h>
 
 #include "server/base/arena.h"
@@ -173,8 +174,8 @@ static int compare_keyspace(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keyspaces that are there are changed in place; new ones are sorted and merged in, from the back, in one go: with a hundred thousand
- * keyspaces an insertion each would be slow. */
+/* Keyspaces that are there are changed in place; new ones are sorted and merged in, from the back, in one go: with a
+ * hundred thousand keyspaces an insertion each would be slow. */
 static void add_counts(struct state *st, const uint8_t *p, size_t n)
 {
     struct manifest_count *fresh = ov_malloc((n + 1) * sizeof(*fresh)), *v;

@@ -1,5 +1,5 @@
-/* How a record gets to the kernel: by memcpy into a mapping, or by memcpy into a buffer and pwrite. Measures what a commit waits for while
- * another thread runs fdatasync in a loop, as the journal's does.
+/* How a record gets to the kernel: by memcpy into a mapping, or by memcpy into a buffer and pwrite. Measures what a
+ * commit waits for while another thread runs fdatasync in a loop, as the journal's does.
  *     journal_io DIR [seconds a row = 4] [commits a second and thread = 30000] [record bytes = 1200]
  * Ways: mmap      memcpy into the mapped, prewritten file, under a lock
  *       mmap+pf   the same, with a helper that touches 2 MiB ahead of the tail (R9)

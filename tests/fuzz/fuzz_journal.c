@@ -1,6 +1,7 @@
-/* Journal files from anywhere: opening never crashes, and what it accepts it shows again, unchanged, when opened a second time.
- * First byte even: the rest is the first segment file as it is. Odd: the rest describes records, 16 bytes each, which are sealed with the
- * right checksums and laid out over two segments, so that the fuzzer gets behind the checksums:
+/* Journal files from anywhere: opening never crashes, and what it accepts it shows again, unchanged, when opened a
+ * second time.
+ * First byte even: the rest is the first segment file as it is. Odd: the rest describes records, 16 bytes each, which
+ * are sealed with the right checksums and laid out over two segments, so that the fuzzer gets behind the checksums:
  *   type, flags, epoch, damage (1: payload, 2: header, 4: to the second segment, 8: skip 8 bytes), payload length (2),
  *   synced_lsn as an offset before the record (2), first_ts (4), count (4) */
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Manifest files from anywhere: opening never crashes, and what it accepts is the same state when opened a second time.
- * First byte even: the rest is the manifest file as it is. Odd: the rest is payloads, each behind its length (2 bytes), which are sealed
- * with the right checksums, so that the fuzzer gets behind them. */
+ * First byte even: the rest is the manifest file as it is. Odd: the rest is payloads, each behind its length (2 bytes),
+ * which are sealed with the right checksums, so that the fuzzer gets behind them. */
 #include <stdint.h>
 #include <stdlib.h>
 

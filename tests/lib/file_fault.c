@@ -36,7 +36,8 @@ static struct file_fault *fault_of(const struct file_ops *ops)
     return (struct file_fault *)ops;
 }
 
-/* Counts the call and says what becomes of it. FAIL_AFTER: it takes place, and fails all the same. *rnd is a random number for the call. */
+/* Counts the call and says what becomes of it. FAIL_AFTER: it takes place, and fails all the same. *rnd is a random
+ * number for the call. */
 static enum verdict judge(struct file_fault *d, enum fault_kind kind, int *rc, uint64_t *rnd)
 {
     const struct fault_plan *p = &d->plan;

@@ -1,5 +1,6 @@
-/* A file_ops around a disk in memory that lets the n-th call fail or cuts the power there. Calls are counted from 1 (close is none);
- * `kinds` says which count. Run a workload for n = 1, 2, … until file_fault_fired is false: then every point has been visited.
+/* A file_ops around a disk in memory that lets the n-th call fail or cuts the power there. Calls are counted from 1
+ * (close is none); `kinds` says which count. Run a workload for n = 1, 2, … until file_fault_fired is false: then every
+ * point has been visited.
  *     struct file_fault *d = file_fault_new(&(struct fault_plan){.crash_at = n, .seed = seed});
  *     workload(file_fault_ops(d));              errors are expected; close everything
  *     check(file_fault_survivor(d));            what the disk holds after the power cut; or file_fault_restart for a second one
@@ -53,7 +54,8 @@ uint64_t file_fault_calls(struct file_fault *d); /* counted so far */
 void file_fault_set_plan(struct file_fault *d,
                          const struct fault_plan *plan); /* a new plan in mid-run, counting from 1 */
 
-/* Power comes back: unsynced changes are kept, lost or torn by the seed, and the disk behaves from now on. All files are closed before. */
+/* Power comes back: unsynced changes are kept, lost or torn by the seed, and the disk behaves from now on. All files
+ * are closed before. */
 const struct file_ops *file_fault_survivor(struct file_fault *d);
 /* The same, but with a new plan, counting from 1. power = false: only the process died (or gave up); nothing is lost. */
 void file_fault_restart(struct file_fault *d, bool power, const struct fault_plan *plan);

@@ -1,5 +1,6 @@
-/* The disk in memory: see file_mem.h for what it models. Each inode holds two images, `now` (what reads see) and `safe` (what a power cut
- * leaves at least), and the log of what led from one to the other since the last sync. Names work alike: two lists and a log. */
+/* The disk in memory: see file_mem.h for what it models. Each inode holds two images, `now` (what reads see) and `safe`
+ * (what a power cut leaves at least), and the log of what led from one to the other since the last sync. Names work
+ * alike: two lists and a log. */
 #include "tests/lib/file_mem.h"
 
 #include <errno.h>

@@ -1,9 +1,11 @@
-/* A disk in memory behind file_ops. It remembers what was synced and what was not, so that file_mem_crash can cut the power:
+/* A disk in memory behind file_ops. It remembers what was synced and what was not, so that file_mem_crash can cut the
+ * power:
  *   contents   of each 512-byte sector, any number of its unsynced writes arrived, in order; sometimes the last one torn in the middle
  *   size       any of the sizes the file had since its last sync
  *   names      each unsynced create, rename, remove or mkdir of a directory happened or did not, a rename always as one
- * A process that merely dies loses nothing: open the same disk again. A sync that fails drops the dirty marks without writing (as Linux
- * does): the bytes can be read until power is lost, later syncs succeed without them, unless their 4 KiB page is written to again.
+ * A process that merely dies loses nothing: open the same disk again. A sync that fails drops the dirty marks without
+ * writing (as Linux does): the bytes can be read until power is lost, later syncs succeed without them, unless their 4
+ * KiB page is written to again.
  * Thread: any; one mutex for all. */
 #ifndef OV_TEST_FILE_MEM_H
 #define OV_TEST_FILE_MEM_H

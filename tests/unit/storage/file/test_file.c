@@ -1,4 +1,5 @@
-/* One contract, two disks: the operating system's files and the ones in memory behave alike; then what only the disk in memory does. */
+/* One contract, two disks: the operating system's files and the ones in memory behave alike; then what only the disk in
+ * memory does. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* The journal's crash matrix: one workload (appends of all sizes, writes, syncs, releases, full disks) over every single call to the disk,
- * with a power cut, EIO, ENOSPC or a failed sync there, several seeds each; then a second life with a power cut of its own.
- * What must hold each time: replay hands out a prefix of what was appended, whole and unchanged, no shorter than what was promised:
- * all that was synced after a power cut, all that was written after the death of the process, all that an earlier replay had found. */
+/* The journal's crash matrix: one workload (appends of all sizes, writes, syncs, releases, full disks) over every
+ * single call to the disk, with a power cut, EIO, ENOSPC or a failed sync there, several seeds each; then a second life
+ * with a power cut of its own. What must hold each time: replay hands out a prefix of what was appended, whole and
+ * unchanged, no shorter than what was promised: all that was synced after a power cut, all that was written after the
+ * death of the process, all that an earlier replay had found. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -176,7 +177,8 @@ static void judge(struct life *l, const struct file_ops *files, bool power)
     m->n = m->written = m->durable = m->first + l->seen; /* R5: what a replay hands out is durable */
 }
 
-/* One life with the plan, then a second one with a power cut at a random call, then a last look. Returns whether the plan's call came. */
+/* One life with the plan, then a second one with a power cut at a random call, then a last look. Returns whether the
+ * plan's call came. */
 static bool visit(const char *what, const struct fault_plan *plan, uint64_t n, uint64_t seed, bool power)
 {
     struct model *m = calloc(1, sizeof(*m));

@@ -1,4 +1,5 @@
-/* The journal with its threads: group commit, sync by interval, preparing ahead, cancelling. Run under the thread sanitizer, too. */
+/* The journal with its threads: group commit, sync by interval, preparing ahead, cancelling. Run under the thread
+ * sanitizer, too. */
 #include <pthread.h>
 #include <unistd.h>
 

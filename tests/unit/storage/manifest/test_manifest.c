@@ -332,7 +332,8 @@ START_TEST(nothing_is_accepted_after_a_failed_sync)
 }
 END_TEST
 
-/* One life with the plan, a second one with a power cut, a last look: each finds all acknowledged edits and at most one more. */
+/* One life with the plan, a second one with a power cut, a last look: each finds all acknowledged edits and at most one
+ * more. */
 static bool visit(struct fault_plan plan, uint64_t n, uint64_t seed, bool power)
 {
     struct file_fault *d = file_fault_new(&plan);
