@@ -59,31 +59,51 @@ static enum eng_result check_limits(const struct eng_txn *t)
     return ENG_OK;
 }
 
+/* With as many sealed memtables as may be, the active one may fill up only as fast as the oldest is written out: writers are slowed to
+ * the disk's pace, a little each, instead of being stopped dead when it is full. */
+static bool ahead_of_flush(const struct engine *e)
+{
+    uint64_t limit = e->opt.memtable_bytes, used = memtable_bytes(layers_now(e)->active);
+    return used > limit / 2 &&
+           used - limit / 2 > limit / 2 * atomic_load_explicit(&e->flush_progress, memory_order_relaxed) / FLUSH_DONE;
+}
+
+/* Holding flush_lock: waits, or tells why waiting is no use. */
+static enum eng_result wait_for_room(struct engine *e, bool full, struct eng_call *c)
+{
+    if (atomic_load(&e->failed))
+        return ENG_READ_ONLY;
+    if (atomic_load(&e->n_sealed) < SEALED_MAX)
+        return ENG_OK;
+    if (e->no_room)
+        return full ? ENG_DISK_FULL : ENG_OK;
+    if (!full && !ahead_of_flush(e))
+        return ENG_OK;
+    c->state = ENG_CALL_ROOM;
+    c->waiting_on = e;
+    c->next = e->room;
+    e->room = c;
+    return ENG_PENDING;
+}
+
 /* Room in the memtable: a full one is sealed; if too many sealed ones wait for the disk, the commit waits, too. */
 static enum eng_result memtable_room(struct eng_txn *t, struct eng_call *c)
 {
     struct engine *e = t->e;
-    while (OV_UNLIKELY(flush_wanted(e)) && !flush_seal(e, false)) {
-        enum eng_result r = ENG_OK;
+    for (;;) {
+        bool full = flush_wanted(e) && !flush_seal(e, false);
+        if (OV_LIKELY(!full &&
+                      (atomic_load_explicit(&e->n_sealed, memory_order_relaxed) < SEALED_MAX || !ahead_of_flush(e))))
+            break;
         mutex_lock(&e->flush_lock);
-        if (atomic_load(&e->failed)) {
-            r = ENG_READ_ONLY;
-        } else if (atomic_load(&e->n_sealed) < SEALED_MAX) {
-            mutex_unlock(&e->flush_lock);
-            continue;
-        } else if (e->no_room) {
-            r = ENG_DISK_FULL;
-        } else {
-            r = ENG_PENDING;
-            c->state = ENG_CALL_ROOM;
-            c->waiting_on = e;
-            c->next = e->room;
-            e->room = c;
-        }
+        enum eng_result r = wait_for_room(e, full, c);
         mutex_unlock(&e->flush_lock);
         if (r == ENG_PENDING && !t->stalled_since)
             t->stalled_since = clock_mono_us();
-        return r;
+        if (r != ENG_OK)
+            return r;
+        if (!full)
+            break;
     }
     if (OV_UNLIKELY(t->stalled_since != 0)) {
         atomic_fetch_add_explicit(&e->stalls_us, (uint64_t)(clock_mono_us() - t->stalled_since), memory_order_relaxed);

@@ -96,6 +96,40 @@ void flush_leave_room(struct engine *e, struct eng_call *c)
 
 /* ---- one flush ---- */
 
+enum { TIERS_CALM = 12, TIER_PAUSE_US = 500, PAUSE_MAX_US = 20 * 1000 };
+
+static void wake_room(struct engine *e)
+{
+    ASSERT_HELD(&e->flush_lock);
+    while (e->room) {
+        struct eng_call *c = e->room;
+        e->room = c->next;
+        c->next = NULL;
+        c->waiting_on = NULL;
+        c->state = ENG_CALL_IDLE;
+        c->wake(c);
+    }
+}
+
+/* Called now and then while runs are written: lets writers on as far as the flush has come. */
+static bool go_on(void *arg)
+{
+    struct big_list *list = arg;
+    struct engine *e = list->e;
+    list->done += OUTPUT_TICK;
+    atomic_store_explicit(&e->flush_progress,
+                          (uint32_t)OV_MIN(list->done * FLUSH_DONE / list->keys, (uint64_t)FLUSH_DONE),
+                          memory_order_relaxed);
+    mutex_lock(&e->flush_lock);
+    wake_room(e);
+    size_t tiers = layers_now(e)->runs->n_tiers;
+    mutex_unlock(&e->flush_lock);
+    /* Merges do not keep up: flushes, and with them writers, are slowed the more, the more places a read has to look in. */
+    if (tiers > TIERS_CALM && !e->opt.manual)
+        usleep((useconds_t)OV_MIN((tiers - TIERS_CALM) * TIER_PAUSE_US, (size_t)PAUSE_MAX_US));
+    return runs_stop(list);
+}
+
 static enum eng_result write_runs(struct engine *e, const struct sealed *s, struct output *out, struct eng_error *err)
 {
     struct big_list *list = out->arg;
@@ -144,14 +178,14 @@ static enum eng_result flush_one(struct engine *e, const struct sealed *s, struc
         journal_error(e->journal, err);
         return r;
     }
-    struct big_list list = {.e = e};
+    struct big_list list = {.e = e, .keys = memtable_keys(s->table) + 1};
     struct output out = {
         .files = e->files,
         .codec = e->opt.compression,
         .order = e->next_order,
         .new_id = runs_new_id,
         .alone = runs_alone,
-        .stop = runs_stop,
+        .stop = go_on,
         .arg = &list,
     };
     bool told = false;
@@ -171,19 +205,6 @@ static enum eng_result flush_one(struct engine *e, const struct sealed *s, struc
     return r;
 }
 
-static void wake_room(struct engine *e)
-{
-    ASSERT_HELD(&e->flush_lock);
-    while (e->room) {
-        struct eng_call *c = e->room;
-        e->room = c->next;
-        c->next = NULL;
-        c->waiting_on = NULL;
-        c->state = ENG_CALL_IDLE;
-        c->wake(c);
-    }
-}
-
 enum eng_result flush_oldest(struct engine *e)
 {
     struct eng_error err = {0};
@@ -200,6 +221,7 @@ enum eng_result flush_oldest(struct engine *e)
         engine_fail(e, &err);
     mutex_lock(&e->flush_lock);
     e->flushing = false;
+    atomic_store(&e->flush_progress, 0);
     e->no_room = r == ENG_DISK_FULL;
     if (r == ENG_OK) {
         e->sealed = s->next;
@@ -227,21 +249,20 @@ enum eng_result flush_oldest(struct engine *e)
 
 enum { RETRY_US = 250 * 1000, IDLE_US = 1000 * 1000, LIMBO_US = 5 * 1000 };
 
-static void lower_priority(const char *name)
+static void lower_priority(void)
 {
-    pthread_setname_np(pthread_self(), name);
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10); /* foreground first; a failure does no harm */
 }
 
 static void *flush_main(void *arg)
 {
     struct engine *e = arg;
-    lower_priority("flush");
+    pthread_setname_np(pthread_self(), "flush"); /* at full priority: whoever commits may be waiting for it */
     mutex_lock(&e->flush_lock);
     while (!e->closing) {
         bool work = e->sealed && !atomic_load(&e->failed);
         if (!work || e->no_room) {
-            bool limbo = e->limbo.n != 0; /* a look without its lock: only how long to sleep depends on it */
+            bool limbo = atomic_load_explicit(&e->limbo.n, memory_order_relaxed) != 0;
             mutex_wait(&e->flush_lock, &e->flush_cond, work ? RETRY_US : limbo ? LIMBO_US : IDLE_US);
             if (e->closing)
                 break;
@@ -258,7 +279,8 @@ static void *flush_main(void *arg)
 static void *merge_main(void *arg)
 {
     struct engine *e = arg;
-    lower_priority("merge");
+    pthread_setname_np(pthread_self(), "merge");
+    lower_priority();
     mutex_lock(&e->flush_lock);
     while (!e->closing) {
         mutex_unlock(&e->flush_lock);

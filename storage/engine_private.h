@@ -33,8 +33,9 @@ enum {
     SEALED_MAX = 2, /* sealed memtables that wait to be written; then writers wait, too */
     KEY_MAX = 64 * 1024,
     STAT_SHARDS = 32,
-    TRIM_AT = 32,   /* superseded versions that are let pile up before they are looked at */
-    TRIM_MAX = 256, /* and how many are dealt with in one commit */
+    FLUSH_DONE = 1024, /* flush_progress of a whole memtable */
+    TRIM_AT = 32,      /* superseded versions that are let pile up before they are looked at */
+    TRIM_MAX = 256,    /* and how many are dealt with in one commit */
 };
 #define VALUE_MAX (64u * 1024 * 1024)   /* of one value */
 #define TXN_MAX   (1024u * 1024 * 1024) /* of one batch */
@@ -95,8 +96,9 @@ struct engine {
     pthread_cond_t flush_cond;           /* work for a background thread, or some of it done */
     struct sealed *sealed, **sealed_end; /* oldest first */
     _Atomic uint32_t n_sealed;
-    struct eng_call *room; /* commits that wait for a memtable to go */
-    bool no_room;          /* the last flush failed with ENOSPC and is tried again */
+    _Atomic uint32_t flush_progress; /* of the oldest sealed memtable: 0 .. FLUSH_DONE */
+    struct eng_call *room;           /* commits that wait for a memtable to go */
+    bool no_room;                    /* the last flush failed with ENOSPC and is tried again */
     bool closing;
     uint64_t seals, flushed; /* numbers of the last memtable sealed, and flushed */
     uint64_t flush_failures;
@@ -209,6 +211,7 @@ struct big_list { /* keyspaces of some size, ascending: they get files of their 
     struct keyspace_bytes *all;
     size_t n, cap;
     uint64_t gone_before, oldest; /* for runs_gone */
+    uint64_t keys, done;          /* a flush's: of its memtable, and about so many written */
 };
 OV_MUST_CHECK enum eng_result runs_load(struct engine *e, struct run_set **out, struct eng_error *err);
 void runs_note_bytes(void *list, uint64_t keyspace, uint64_t bytes);

@@ -79,7 +79,7 @@ static uint64_t epoch_oldest(void)
 
 void epoch_limbo_init(struct epoch_limbo *l)
 {
-    *l = (struct epoch_limbo){0};
+    memset(l, 0, sizeof(*l));
     mutex_init(&l->lock, RANK_EPOCH);
     l->tail = &l->head;
 }

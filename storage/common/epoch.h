@@ -26,7 +26,7 @@ struct epoch_slot {                      /* a thread's; written by it alone, rea
 struct epoch_limbo {
     struct mutex lock; /* RANK_EPOCH */
     struct epoch_garbage *head, **tail;
-    size_t n;
+    _Atomic size_t n; /* how many wait; read without the lock by whoever only wants to know if any do */
 };
 struct epoch_garbage { /* put it first in what is to be freed */
     struct epoch_garbage *next;

@@ -47,7 +47,7 @@ enum eng_result output_add(struct output *o, uint64_t keyspace, struct slice key
     }
     if (r != ENG_OK)
         return r;
-    if (++o->entries % 1024 == 0 && o->stop(o->arg)) {
+    if (++o->entries % OUTPUT_TICK == 0 && o->stop(o->arg)) {
         err->result = ENG_CANCELLED;
         return ENG_CANCELLED;
     }

@@ -7,13 +7,15 @@
 #include "storage/manifest/manifest.h"
 #include "storage/run/run.h"
 
+enum { OUTPUT_TICK = 512 };
+
 struct output {
     const struct file_ops *files;
     enum eng_compression codec;
     uint64_t order;
     uint64_t (*new_id)(void *arg);               /* of a run */
     bool (*alone)(void *arg, uint64_t keyspace); /* is it a big one? */
-    bool (*stop)(void *arg);                     /* the engine is closing: give up */
+    bool (*stop)(void *arg);                     /* asked every OUTPUT_TICK entries; true: give up */
     void *arg;
     /* the output's own */
     struct run_writer *writer;
