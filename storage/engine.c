@@ -85,10 +85,10 @@ void eng_error(struct engine *e, struct eng_error *out)
 
 bool engine_defer(struct engine *e, struct eng_call *c)
 {
-    if (!c || c->waiting_on || (c->state != ENG_CALL_IDLE && c->state != ENG_CALL_DEFERRED))
+    if (!c || c->waiting_on || (call_state(c) != ENG_CALL_IDLE && call_state(c) != ENG_CALL_DEFERRED))
         return false;
-    if (c->state == ENG_CALL_DEFERRED) { /* the second time round */
-        c->state = ENG_CALL_IDLE;
+    if (call_state(c) == ENG_CALL_DEFERRED) { /* the second time round */
+        call_set_state(c, ENG_CALL_IDLE);
         return false;
     }
     if (e->opt.debug_pending == 1) {
@@ -98,7 +98,7 @@ bool engine_defer(struct engine *e, struct eng_call *c)
         if ((x >> 40) & 1)
             return false;
     }
-    c->state = ENG_CALL_DEFERRED;
+    call_set_state(c, ENG_CALL_DEFERRED);
     c->wake(c);
     return true;
 }

@@ -79,7 +79,7 @@ static enum eng_result wait_for_room(struct engine *e, bool full, struct eng_cal
         return full ? ENG_DISK_FULL : ENG_OK;
     if (!full && !ahead_of_flush(e))
         return ENG_OK;
-    c->state = ENG_CALL_ROOM;
+    call_set_state(c, ENG_CALL_ROOM);
     c->waiting_on = e;
     c->next = e->room;
     e->room = c;
@@ -181,16 +181,18 @@ static void apply(struct eng_txn *t, struct memtable *m, uint64_t ts, bool one_t
         counts_add(&e->counts, k, delta);
 }
 
-/* Frees superseded versions in the active memtable that nobody can need any more. Large ones are left to the caller. */
+/* Frees superseded versions in the active memtable that nobody can need any more, when there are many. The newest ones are left for reads
+ * at a time just past (R19). Large ones are left to the caller, who frees them outside the lock. */
 static struct mt_version *trim(struct engine *e, struct memtable *m)
 {
     struct mt_version *large = NULL;
-    if (memtable_superseded(m) < TRIM_AT)
+    uint64_t keep = e->opt.memtable_bytes / HISTORY_SHARE;
+    if (memtable_superseded(m) <= keep + keep / 16)
         return NULL;
     /* Steps first, then the registry: a snapshot that moves from the one to the other is seen in at least one. */
-    uint64_t limit = epoch_floor(e, atomic_load(&e->visible));
+    uint64_t limit = OV_MIN(epoch_floor(e, atomic_load(&e->visible)), memtable_trim_target(m, keep, TRIM_MAX));
     limit = snapshots_forget(&e->snapshots, limit);
-    memtable_trim(m, limit, TRIM_MAX, &large);
+    memtable_trim(m, limit, &large);
     return large;
 }
 
@@ -249,7 +251,7 @@ static void wake_watchers(struct engine *e)
         atomic_fetch_sub(&e->n_watchers, 1);
         c->next = NULL;
         c->waiting_on = NULL;
-        c->state = ENG_CALL_IDLE;
+        call_set_state(c, ENG_CALL_IDLE);
         c->wake(c);
     }
     mutex_unlock(&e->misc_lock);
@@ -378,7 +380,7 @@ void eng_watch(struct engine *e, uint64_t ts, struct eng_call *c)
         c->wake(c);
     } else {
         c->need = ts;
-        c->state = ENG_CALL_WATCH;
+        call_set_state(c, ENG_CALL_WATCH);
         c->waiting_on = e;
         c->next = e->watchers;
         e->watchers = c;
@@ -386,40 +388,31 @@ void eng_watch(struct engine *e, uint64_t ts, struct eng_call *c)
     mutex_unlock(&e->misc_lock);
 }
 
-void commit_cancel_watch(struct engine *e, struct eng_call *c)
+static void leave_watch(struct engine *e, struct eng_call *c)
 {
     mutex_lock(&e->misc_lock);
     for (struct eng_call **at = &e->watchers; *at; at = &(*at)->next)
         if (*at == c) {
             *at = c->next;
+            c->next = NULL;
+            c->waiting_on = NULL;
+            call_set_state(c, ENG_CALL_IDLE);
             atomic_fetch_sub(&e->n_watchers, 1);
             break;
         }
-    c->next = NULL;
-    c->waiting_on = NULL;
-    c->state = ENG_CALL_IDLE;
     mutex_unlock(&e->misc_lock);
 }
 
 void eng_call_cancel(struct engine *e, struct eng_call *c)
 {
-    switch (c->state) {
-    case ENG_CALL_IDLE:
-    case ENG_CALL_DEFERRED:
-        c->state = ENG_CALL_IDLE;
-        journal_cancel(e->journal, c); /* its waits have no state of ours */
-        break;
-    case ENG_CALL_LOCK_WAITS:
-    case ENG_CALL_LOCK_GRANTED:
+    int state = call_state(c);
+    if (state == ENG_CALL_LOCK_WAITS || state == ENG_CALL_LOCK_GRANTED) {
         lock_cancel(e->locks, c);
-        break;
-    case ENG_CALL_ROOM:
-        flush_leave_room(e, c);
-        break;
-    case ENG_CALL_WATCH:
-        commit_cancel_watch(e, c);
-        break;
-    default:
-        journal_cancel(e->journal, c);
+        return;
     }
+    /* Every queue is looked through, under its mutex, even if the call seems to be in none: a wake-up may just be on its way. */
+    flush_leave_room(e, c);
+    leave_watch(e, c);
+    journal_cancel(e->journal, c);
+    call_set_state(c, ENG_CALL_IDLE);
 }

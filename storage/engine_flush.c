@@ -52,7 +52,10 @@ bool flush_seal(struct engine *e, bool force)
 {
     mutex_lock(&e->flush_lock);
     struct layers *l = layers_now(e);
-    if (!flush_wanted(e) && !(force && (memtable_keys(l->active) || e->n_drops))) {
+    mutex_lock(&e->commit_lock);
+    bool any = memtable_keys(l->active) || e->n_drops;
+    mutex_unlock(&e->commit_lock);
+    if (!flush_wanted(e) && !(force && any)) {
         mutex_unlock(&e->flush_lock); /* somebody else has done it */
         return true;
     }
@@ -86,11 +89,11 @@ void flush_leave_room(struct engine *e, struct eng_call *c)
     for (struct eng_call **at = &e->room; *at; at = &(*at)->next)
         if (*at == c) {
             *at = c->next;
+            c->next = NULL;
+            c->waiting_on = NULL;
+            call_set_state(c, ENG_CALL_IDLE);
             break;
         }
-    c->next = NULL;
-    c->waiting_on = NULL;
-    c->state = ENG_CALL_IDLE;
     mutex_unlock(&e->flush_lock);
 }
 
@@ -106,7 +109,7 @@ static void wake_room(struct engine *e)
         e->room = c->next;
         c->next = NULL;
         c->waiting_on = NULL;
-        c->state = ENG_CALL_IDLE;
+        call_set_state(c, ENG_CALL_IDLE);
         c->wake(c);
     }
 }

@@ -9,7 +9,7 @@
 #include "storage/compact/pick.h"
 #include "storage/engine_private.h"
 
-enum { WIDTH = 4, PAUSE_US = 5 * 1000 * 1000 };
+enum { WIDTH = 4, PAUSE_US = 5 * 1000 * 1000, LOOK_AGAIN_US = 30 * 1000 * 1000 };
 
 struct job {
     struct engine *e;
@@ -169,18 +169,26 @@ static enum eng_result merge_once(struct engine *e)
 
 enum eng_result merge_some(struct engine *e)
 {
+    int64_t now = clock_mono_us();
     mutex_lock(&e->flush_lock);
-    bool mine = !e->merging && clock_mono_us() >= e->merge_not_before;
+    /* The same runs are looked at again only now and then: a snapshot may have been closed meanwhile. */
+    bool seen = !e->opt.manual && e->merge_seen == e->runs_changes + 1 && now - e->merge_seen_at < LOOK_AGAIN_US;
+    bool mine = !e->merging && !seen && now >= e->merge_not_before;
     if (mine)
         e->merging = true;
+    uint64_t changes = e->runs_changes;
     mutex_unlock(&e->flush_lock);
     if (!mine)
         return ENG_NOT_FOUND;
     enum eng_result r = merge_once(e);
     mutex_lock(&e->flush_lock);
     e->merging = false;
-    if (r != ENG_OK && r != ENG_NOT_FOUND)
-        e->merge_not_before = clock_mono_us() + PAUSE_US;
+    if (r == ENG_NOT_FOUND) {
+        e->merge_seen = changes + 1;
+        e->merge_seen_at = now;
+    } else if (r != ENG_OK) {
+        e->merge_not_before = now + PAUSE_US;
+    }
     mutex_unlock(&e->flush_lock);
     return r == ENG_OK ? ENG_OK : ENG_NOT_FOUND;
 }

@@ -33,9 +33,9 @@ enum {
     SEALED_MAX = 2, /* sealed memtables that wait to be written; then writers wait, too */
     KEY_MAX = 64 * 1024,
     STAT_SHARDS = 32,
-    FLUSH_DONE = 1024, /* flush_progress of a whole memtable */
-    TRIM_AT = 32,      /* superseded versions that are let pile up before they are looked at */
-    TRIM_MAX = 256,    /* and how many are dealt with in one commit */
+    FLUSH_DONE = 1024,  /* flush_progress of a whole memtable */
+    HISTORY_SHARE = 16, /* superseded versions may take so much of a memtable before the oldest go */
+    TRIM_MAX = 256,     /* so many are dealt with in one commit */
 };
 #define VALUE_MAX (64u * 1024 * 1024)   /* of one value */
 #define TXN_MAX   (1024u * 1024 * 1024) /* of one batch */
@@ -104,6 +104,9 @@ struct engine {
     uint64_t flush_failures;
     bool flushing, merging;
     int64_t merge_not_before; /* after a failed merge; monotonic us */
+    uint64_t runs_changes;    /* counts publications */
+    uint64_t merge_seen;      /* runs_changes when there was nothing to merge, + 1 ... */
+    int64_t merge_seen_at;    /* ... and when: monotonic us */
     _Atomic bool stop;        /* closing: flush and merge give up */
     pthread_t flush_thread, merge_thread;
     bool has_threads;
@@ -229,7 +232,6 @@ OV_MUST_CHECK enum eng_result runs_publish(struct engine *e, struct manifest_edi
 enum eng_result replay_batch(void *arg, const struct journal_record *r, struct eng_error *err);
 
 /* engine_commit.c */
-void commit_cancel_watch(struct engine *e, struct eng_call *c);
 void engine_apply_drop(struct engine *e, uint64_t keyspace, uint64_t ts); /* holding commit_lock */
 
 #endif

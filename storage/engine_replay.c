@@ -94,7 +94,7 @@ enum eng_result replay_batch(void *arg, const struct journal_record *rec, struct
             r = apply_one(e, rec, &m, &scratch, err);
     }
     struct mt_version *large = NULL;
-    memtable_trim(layers_now(e)->active, UINT64_MAX, SIZE_MAX, &large); /* no reader is there yet */
+    memtable_trim(layers_now(e)->active, UINT64_MAX, &large); /* no reader is there yet */
     e->replay_end = rec->end;
     e->last_ts = OV_MAX(e->last_ts, rec->first_ts + (rec->count ? rec->count - 1 : 0));
     atomic_store(&e->visible, e->last_ts);

@@ -213,6 +213,7 @@ enum eng_result runs_publish(struct engine *e, struct manifest_edit *edit, struc
     if (r == ENG_OK) {
         mutex_lock(&e->flush_lock);
         swap_layers(e, set, drop);
+        e->runs_changes++;
         mutex_unlock(&e->flush_lock);
         for (size_t i = 0; i < n_remove; i++)
             atomic_store(&remove[i]->doomed, true);

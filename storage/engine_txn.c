@@ -319,7 +319,7 @@ static enum eng_result check_unchanged(struct eng_txn *t, uint64_t hash, uint64_
 enum eng_result eng_lock(struct eng_txn *t, uint64_t keyspace, struct slice key, struct eng_call *c)
 {
     struct lock *l;
-    if (c && (c->state == ENG_CALL_LOCK_WAITS || c->state == ENG_CALL_LOCK_GRANTED)) {
+    if (c && (call_state(c) == ENG_CALL_LOCK_WAITS || call_state(c) == ENG_CALL_LOCK_GRANTED)) {
         if (!lock_granted(t->e->locks, c, &l))
             return ENG_PENDING;
         remember_lock(t, l);

@@ -10,7 +10,7 @@
 
 #include "server/base/arena.h"
 
-enum { TINY_RUNS = 8 };
+enum { TINY_RUNS = 8, MANY_RUNS = 96, MANY_WIDTH = 16, MANY_BYTES = 256 * 1024 * 1024 };
 enum { SIZE_RATIO = 2 }; /* the next older run joins if it is no larger than so many times the newer ones together */
 
 struct chosen {
@@ -35,10 +35,9 @@ static void put(struct chosen *c, size_t i)
     c->bytes += c->set->runs[i]->bytes;
 }
 
-/* Adds run i, and all runs between it and the newest chosen one that overlap what lies below them. False if one of them is busy. */
-static bool put_closed(struct chosen *c, size_t i, size_t newest)
+/* Adds all runs from position `newest` on that overlap a chosen one below them. False if one of them is busy. */
+static bool close_up(struct chosen *c, size_t newest)
 {
-    put(c, i);
     bool again = true;
     while (again) { /* a run that joins may lie under others */
         again = false;
@@ -57,6 +56,12 @@ static bool put_closed(struct chosen *c, size_t i, size_t newest)
         }
     }
     return true;
+}
+
+static bool put_closed(struct chosen *c, size_t i, size_t newest)
+{
+    put(c, i);
+    return close_up(c, newest);
 }
 
 /* The position of the first run with the same order: all runs of one flush are equally new. */
@@ -122,6 +127,26 @@ static bool choose_tiny(struct chosen *c, const struct pick_options *opt)
             return false;
     }
     return tiny >= TINY_RUNS && c->bytes <= SIZE_RATIO * bytes;
+}
+
+/* With very many runs, though none of them need it: some of the older ones that came one after the other, so that the number of files
+ * grows with the logarithm of the data only. */
+static bool choose_many(struct chosen *c)
+{
+    const struct run_set *s = c->set;
+    uint64_t bytes = 0;
+    size_t newest = 0;
+    choose_none(c);
+    for (size_t i = s->n_runs; i-- > 0 && c->n < MANY_WIDTH;) {
+        const struct run *r = s->runs[i];
+        if (r->busy || r->bytes > MANY_BYTES || c->in[i])
+            continue;
+        bytes += r->bytes;
+        put(c, i);
+        newest = i;
+    }
+    return c->n && close_up(c, first_of_order(s, newest)) && layers_of(c) >= MANY_WIDTH / 2 &&
+           c->bytes <= SIZE_RATIO * bytes;
 }
 
 /* Bytes of fragments that hold nothing but dropped keyspaces. */
@@ -197,7 +222,7 @@ size_t pick_merge(const struct run_set *set, const struct pick_options *opt, str
                 if (c.in[k])
                     out[n++] = set->runs[k];
     }
-    if (n == 0 && choose_tiny(&c, opt))
+    if (n == 0 && (choose_tiny(&c, opt) || (set->n_runs > MANY_RUNS && choose_many(&c))))
         for (size_t k = 0; k < set->n_runs; k++)
             if (c.in[k])
                 out[n++] = set->runs[k];

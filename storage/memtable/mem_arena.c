@@ -80,3 +80,8 @@ size_t mem_arena_free(struct mem_arena *a, void *p, uint8_t cls)
     a->free[cls] = p;
     return class_bytes(cls);
 }
+
+size_t mem_arena_bytes(uint8_t cls)
+{
+    return class_bytes(cls);
+}

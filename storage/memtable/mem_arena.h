@@ -18,6 +18,7 @@ void mem_arena_deinit(struct mem_arena *a);
 void *mem_arena_alloc(struct mem_arena *a, size_t bytes); /* 8-aligned, never freed by itself; at most 64 KiB */
 /* By size class: *cls tells it, for mem_arena_free; *bytes becomes what it really takes. At most MEM_LARGE. */
 void *mem_arena_take(struct mem_arena *a, size_t *bytes, uint8_t *cls);
+size_t mem_arena_bytes(uint8_t cls);
 size_t mem_arena_free(struct mem_arena *a, void *p, uint8_t cls); /* returns the bytes that come free */
 
 #endif

@@ -32,6 +32,11 @@ struct large { /* in front of a malloc'd version */
     struct mt_version v;
 };
 
+struct superseding { /* a version that has taken another's place */
+    struct mt_version *version;
+    uint32_t bytes; /* of the other */
+};
+
 struct memtable {
     _Atomic uint32_t refs;
     _Atomic uint64_t bytes, keys;
@@ -43,8 +48,8 @@ struct memtable {
     struct large *large;
     uint64_t rand;
     struct finger fingers[FINGERS];
-    struct mt_version *
-        *queue; /* ring of superseding versions, oldest first: what is behind them goes when nobody needs it */
+    struct superseding *queue; /* ring, oldest first: what is behind them goes when nobody needs it */
+    uint64_t queue_bytes;
     size_t queue_cap, queue_at, queue_n;
 };
 
@@ -278,11 +283,16 @@ static struct mt_version *new_version(struct memtable *m, struct slice value, st
     return v;
 }
 
-static void queue_add(struct memtable *m, struct mt_version *superseding)
+static size_t version_bytes(const struct mt_version *v)
+{
+    return v->cls == MT_LARGE ? sizeof(*v) + v->len : mem_arena_bytes(v->cls);
+}
+
+static void queue_add(struct memtable *m, struct mt_version *superseding, const struct mt_version *old)
 {
     if (m->queue_n == m->queue_cap) {
         size_t cap = OV_MAX(256, m->queue_cap * 2);
-        struct mt_version **q = ov_malloc(cap * sizeof(*q));
+        struct superseding *q = ov_malloc(cap * sizeof(*q));
         for (size_t i = 0; i < m->queue_n; i++)
             q[i] = m->queue[(m->queue_at + i) & (m->queue_cap - 1)];
         free(m->queue);
@@ -290,7 +300,9 @@ static void queue_add(struct memtable *m, struct mt_version *superseding)
         m->queue_cap = cap;
         m->queue_at = 0;
     }
-    m->queue[(m->queue_at + m->queue_n++) & (m->queue_cap - 1)] = superseding;
+    uint32_t bytes = (uint32_t)version_bytes(old);
+    m->queue[(m->queue_at + m->queue_n++) & (m->queue_cap - 1)] = (struct superseding){superseding, bytes};
+    m->queue_bytes += bytes;
 }
 
 void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts,
@@ -314,7 +326,7 @@ void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct s
     OV_ASSERT(old->ts < ts); /* R24 */
     atomic_store_explicit(&v->older, old, memory_order_relaxed);
     atomic_store_explicit(&n->newest, v, memory_order_release);
-    queue_add(m, v);
+    queue_add(m, v, old);
 }
 
 static void free_version(struct memtable *m, struct mt_version *v, struct mt_version **large)
@@ -334,26 +346,38 @@ static void free_version(struct memtable *m, struct mt_version *v, struct mt_ver
     atomic_fetch_sub_explicit(&m->bytes, bytes, memory_order_relaxed);
 }
 
-void memtable_trim(struct memtable *m, uint64_t limit, size_t max, struct mt_version **large)
+uint64_t memtable_trim_target(const struct memtable *m, uint64_t keep_bytes, size_t max)
 {
-    for (; max > 0 && m->queue_n > 0; max--) {
-        struct mt_version *s = m->queue[m->queue_at];
-        if (s->ts > limit)
+    uint64_t ts = 0, left = m->queue_bytes;
+    for (size_t i = 0; i < max && i < m->queue_n && left > keep_bytes; i++) {
+        const struct superseding *s = &m->queue[(m->queue_at + i) & (m->queue_cap - 1)];
+        ts = s->version->ts;
+        left -= s->bytes;
+    }
+    return ts;
+}
+
+void memtable_trim(struct memtable *m, uint64_t limit, struct mt_version **large)
+{
+    while (m->queue_n > 0) {
+        struct superseding s = m->queue[m->queue_at];
+        if (s.version->ts > limit)
             return;
         m->queue_at = (m->queue_at + 1) & (m->queue_cap - 1);
         m->queue_n--;
-        /* The queue is in commit order: what `s` superseded is the chain's end. */
-        struct mt_version *v = atomic_load_explicit(&s->older, memory_order_relaxed);
+        m->queue_bytes -= s.bytes;
+        /* The queue is in commit order: what the version superseded is the chain's end. */
+        struct mt_version *v = atomic_load_explicit(&s.version->older, memory_order_relaxed);
         OV_DASSERT(v && !atomic_load_explicit(&v->older, memory_order_relaxed));
-        atomic_store_explicit(&s->older, NULL, memory_order_relaxed);
+        atomic_store_explicit(&s.version->older, NULL, memory_order_relaxed);
         if (v)
             free_version(m, v, large);
     }
 }
 
-size_t memtable_superseded(const struct memtable *m)
+uint64_t memtable_superseded(const struct memtable *m)
 {
-    return m->queue_n;
+    return m->queue_bytes;
 }
 
 uint64_t memtable_bytes(const struct memtable *m)

@@ -58,10 +58,12 @@ void memtable_large_free(struct mt_version *v); /* one that was not used after a
 bool memtable_wants_large(size_t value_bytes);  /* is it too big to be copied under the lock? */
 void memtable_add(struct memtable *m, uint64_t hash, uint64_t keyspace, struct slice key, uint64_t ts,
                   enum version_kind kind, struct slice value, struct mt_version *large);
-/* Writer's. Frees versions that were superseded by one with ts <= limit: no reader may need what was before `limit`. At most `max`
- * entries; large ones are not freed but put on *large (linked by `older`) for memtable_large_free outside the lock. */
-void memtable_trim(struct memtable *m, uint64_t limit, size_t max, struct mt_version **large);
-size_t memtable_superseded(const struct memtable *m); /* entries that memtable_trim has not dealt with */
+/* Writer's. Frees versions that were superseded by one with ts <= limit: no reader may need what was before `limit`. Large ones are not
+ * freed but put on *large (linked by `older`) for memtable_large_free outside the lock. */
+void memtable_trim(struct memtable *m, uint64_t limit, struct mt_version **large);
+/* Writer's. The limit that leaves about keep_bytes of superseded versions, dealing with at most `max`; 0: there are no more. */
+uint64_t memtable_trim_target(const struct memtable *m, uint64_t keep_bytes, size_t max);
+uint64_t memtable_superseded(const struct memtable *m); /* bytes of superseded versions that are still here; writer's */
 
 uint64_t memtable_bytes(const struct memtable *m); /* in use now; any thread */
 uint64_t memtable_keys(const struct memtable *m);  /* nodes; any thread */

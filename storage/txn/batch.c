@@ -104,7 +104,7 @@ bool splice_apply(struct slice splice, struct slice base, size_t max, struct buf
         return false;
     const uint8_t *at = splice.p + SPLICE_HEADER, *end = splice.p + splice.n;
     size_t start = out->len, copied = 0; /* copied: bytes of the base dealt with */
-    buf_reserve(out, (size_t)len + 1); /* an empty result has a place, too */
+    buf_reserve(out, (size_t)len + 1);   /* an empty result has a place, too */
     while (at != end) {
         if (end - at < EDIT_HEADER)
             goto bad;

@@ -2,6 +2,8 @@
 #ifndef OV_CALL_STATES_H
 #define OV_CALL_STATES_H
 
+#include "storage/engine.h"
+
 enum eng_call_state {
     ENG_CALL_IDLE = 0,
     ENG_CALL_FIRST = 100,
@@ -11,5 +13,15 @@ enum eng_call_state {
     ENG_CALL_WATCH,                       /* waits for a commit after `need` */
     ENG_CALL_DEFERRED,                    /* debug_pending made it wait for nothing */
 };
+
+/* Changed under the mutex of the queue that the call is in, but looked at by its owner without. */
+static inline int call_state(const struct eng_call *c)
+{
+    return __atomic_load_n(&c->state, __ATOMIC_RELAXED);
+}
+static inline void call_set_state(struct eng_call *c, enum eng_call_state state)
+{
+    __atomic_store_n(&c->state, (int)state, __ATOMIC_RELAXED);
+}
 
 #endif

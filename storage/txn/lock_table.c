@@ -97,7 +97,7 @@ enum lock_answer lock_acquire(struct lock_table *t, uint64_t hash, const void *o
             c->next = NULL;
             c->waiting_on = l;
             c->need = (uint64_t)(uintptr_t)owner;
-            c->state = ENG_CALL_LOCK_WAITS;
+            call_set_state(c, ENG_CALL_LOCK_WAITS);
             *l->last = c;
             l->last = &c->next;
             atomic_fetch_add_explicit(&t->waits, 1, memory_order_relaxed);
@@ -112,10 +112,10 @@ bool lock_granted(struct lock_table *t, struct eng_call *c, struct lock **out)
     struct lock *l = c->waiting_on; /* stays valid: somebody holds it until it is ours */
     struct stripe *s = stripe_of(t, l->hash);
     mutex_lock(&s->m);
-    bool granted = c->state == ENG_CALL_LOCK_GRANTED;
+    bool granted = call_state(c) == ENG_CALL_LOCK_GRANTED;
     if (granted) {
         OV_ASSERT(l->owner == (const void *)(uintptr_t)c->need);
-        c->state = ENG_CALL_IDLE;
+        call_set_state(c, ENG_CALL_IDLE);
         c->waiting_on = NULL;
     }
     mutex_unlock(&s->m);
@@ -134,7 +134,7 @@ static void hand_on(struct stripe *s, struct lock *l)
             l->last = &l->first;
         c->next = NULL;
         l->owner = (const void *)(uintptr_t)c->need;
-        c->state = ENG_CALL_LOCK_GRANTED;
+        call_set_state(c, ENG_CALL_LOCK_GRANTED);
         c->wake(c); /* under the mutex: after lock_cancel has returned no wake-up may come */
         return;
     }
@@ -159,7 +159,7 @@ void lock_cancel(struct lock_table *t, struct eng_call *c)
     struct lock *l = c->waiting_on;
     struct stripe *s = stripe_of(t, l->hash);
     mutex_lock(&s->m);
-    if (c->state == ENG_CALL_LOCK_GRANTED) {
+    if (call_state(c) == ENG_CALL_LOCK_GRANTED) {
         hand_on(s, l);
     } else {
         struct eng_call **at = &l->first;
@@ -171,7 +171,7 @@ void lock_cancel(struct lock_table *t, struct eng_call *c)
     }
     c->next = NULL;
     c->waiting_on = NULL;
-    c->state = ENG_CALL_IDLE;
+    call_set_state(c, ENG_CALL_IDLE);
     mutex_unlock(&s->m);
 }
 

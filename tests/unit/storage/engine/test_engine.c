@@ -70,8 +70,11 @@ START_TEST(a_snapshot_does_not_move)
     eng_step_leave(d.e);
     db_put(&d, K, "a", "new");
     db_put(&d, K, "b", "1");
-    for (int i = 0; i < 100; i++) /* superseded versions are let go; not this one */
-        db_put(&d, L, "x", "y");
+    char filling[1001];
+    memset(filling, 'x', sizeof(filling) - 1);
+    filling[sizeof(filling) - 1] = 0;
+    for (int i = 0; i < 300; i++) /* superseded versions are let go; not this one */
+        db_put(&d, L, "x", filling);
     eng_step_enter(d.e);
     ck_assert_str_eq(db_read(&d, t, K, "a", 0), "old");
     ck_assert_ptr_null(db_read(&d, t, K, "b", 0));

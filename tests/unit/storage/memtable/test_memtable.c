@@ -50,12 +50,15 @@ START_TEST(superseded_versions_go_only_up_to_the_limit)
     put(m, 1, "a", 10, VERSION_INSERT, "ten");
     put(m, 1, "a", 20, VERSION_UPDATE, "twenty");
     put(m, 1, "a", 30, VERSION_UPDATE, "thirty");
-    memtable_trim(m, 19, 100, &large);
+    ck_assert_uint_eq(memtable_trim_target(m, 0, 1), 20);
+    ck_assert_uint_eq(memtable_trim_target(m, 0, 9), 30);
+    ck_assert_uint_eq(memtable_trim_target(m, memtable_superseded(m), 9), 0);
+    memtable_trim(m, 19, &large);
     ck_assert_mem_eq(find(m, 1, "a", 10)->data, "ten", 3);
-    memtable_trim(m, 20, 100, &large); /* nobody reads before 20 any more */
+    memtable_trim(m, 20, &large); /* nobody reads before 20 any more */
     ck_assert_ptr_null(find(m, 1, "a", 19));
     ck_assert_mem_eq(find(m, 1, "a", 20)->data, "twenty", 6);
-    memtable_trim(m, 99, 100, &large);
+    memtable_trim(m, 99, &large);
     ck_assert_ptr_null(find(m, 1, "a", 29));
     ck_assert_mem_eq(find(m, 1, "a", 30)->data, "thirty", 6);
     ck_assert_uint_eq(memtable_superseded(m), 0);
@@ -76,7 +79,7 @@ START_TEST(memory_of_superseded_versions_is_used_again)
         struct slice k = slice_str("hot");
         memtable_add(m, key_hash(1, k), 1, k, ts, VERSION_UPDATE, slice_of(big, n), NULL);
         free(big);
-        memtable_trim(m, ts, 100, &large);
+        memtable_trim(m, ts, &large);
         while (large) {
             struct mt_version *v = large;
             large = v->older;
