@@ -13,8 +13,6 @@ enum lock_rank {
     RANK_CATALOG = 10, /* swapping the catalog's tables */
     RANK_SESSION = 15, /* sessions, cursors */
     RANK_FAILPOINT = 18,
-    RANK_WORKER = 20,  /* the worker pool's queue */
-    RANK_LOOP = 22,    /* a loop's queue of posted work */
     RANK_DOCLOCK = 30, /* one stripe of the document lock table: its mutex, not the document locks */
     RANK_MANIFEST =
         35,          /* edits of the manifest, one after the other: held across their I/O, by background threads only */
@@ -23,6 +21,8 @@ enum lock_rank {
     RANK_JOURNAL = 60, /* waiters for durability; which segment is next */
     RANK_CACHE = 70,   /* one shard of the block cache */
     RANK_EPOCH = 80,
+    RANK_WORKER = 84,   /* the worker pool's queue: wake-ups post to it under mutexes of the engine */
+    RANK_LOOP = 85,     /* a loop's queue of posted work: likewise */
     RANK_LOG = 90, /* the server log: anyone may log while holding anything */
 };
 

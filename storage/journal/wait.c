@@ -1,5 +1,5 @@
 /* Who waits for a write, a sync or space, and how they are told. Callers are taken off a list under the lock but woken
- * without it: a wake-up posts to a loop, whose queue has a lower lock rank. journal_cancel therefore also waits for
+ * without it: a wake-up posts to a loop, and who waits for our lock need not wait for that, too. journal_cancel therefore also waits for
  * wake-ups that are under way. */
 #include <errno.h>
 #include <stdio.h>
