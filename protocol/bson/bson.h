@@ -1,0 +1,127 @@
+/* The document model: values as borrowed views of raw BSON, an iterator, a writer, comparison, paths. Documents handed to the
+ * iterator and to everything above are valid (bson_check at the border, or written by us). Thread: any; nothing here has state. */
+#ifndef OV_BSON_H
+#define OV_BSON_H
+
+#include <bson/bson.h> /* BSON_TYPE_*; decimal128 text */
+
+#include "server/base/base.h"
+#include "server/base/buf.h"
+#include "server/base/err.h"
+
+#define BSON_DOC_MAX (16u * 1024 * 1024)          /* a stored document */
+#define BSON_INPUT_MAX (BSON_DOC_MAX + 16 * 1024) /* a document on the wire */
+#define BSON_DEPTH_MAX 200                        /* nesting that bson_check accepts; stored documents: 100 */
+
+/* A value: type (BSON_TYPE_*; BSON_TYPE_EOD = missing) and its raw bytes as they stand in BSON, without type byte and name.
+ * Borrowed: as valid as the bytes it points into. */
+struct bval {
+    uint8_t type;
+    uint32_t n;
+    const uint8_t *p;
+};
+struct belem {
+    const char *name; /* NUL-terminated, in the document */
+    uint32_t name_n;
+    struct bval v;
+};
+struct biter {
+    const uint8_t *p, *end;
+};
+
+/* Is `doc` one well-formed document of exactly n bytes (lengths, NULs, types, booleans, depth)? No UTF-8 check, as the real server.
+ * Errors: ERR_INVALID_BSON; ERR_OVERFLOW past max_depth. */
+OV_MUST_CHECK int bson_check(const uint8_t *doc, size_t n, int max_depth, struct err *err);
+
+void biter_init(struct biter *it, const uint8_t *doc); /* a document or array, at its length */
+bool biter_next(struct biter *it, struct belem *e);    /* false at the end */
+uint32_t bdoc_len(const uint8_t *doc);                 /* the length that the document states */
+bool bdoc_empty(const uint8_t *doc);
+struct bval bdoc_get(const uint8_t *doc, const char *name); /* top level; type 0 if missing; the first of equal names */
+bool bval_is_missing(struct bval v);
+bool bval_is_number(struct bval v);  /* int, long, double, decimal */
+const char *bval_type_name(uint8_t type); /* as $type and error messages name it: "int", "long", "object", "array", "missing" … */
+
+/* Scalars out of values of the right type. */
+int32_t bval_i32(struct bval v);
+int64_t bval_i64(struct bval v);      /* int32 and int64 */
+double bval_f64(struct bval v);       /* BSON double only */
+bool bval_bool(struct bval v);
+const char *bval_str(struct bval v, uint32_t *n); /* string, symbol, code: bytes without the NUL */
+const uint8_t *bval_doc(struct bval v);           /* document, array */
+/* Number of any type as int64: false if it is no number, not integral (when exact), or out of range. */
+bool bval_to_i64(struct bval v, bool exact, int64_t *out);
+double bval_to_f64(struct bval v);    /* any number */
+bool bval_truthy(struct bval v);      /* as expressions see it: false, null, undefined, missing and 0 are false */
+
+/* BSON order: type classes MinKey < missing/undefined < null < numbers < string/symbol < object < array < binData < ObjectId < bool < date <
+ * timestamp < regex < dbpointer < code < code with scope < MaxKey; numbers by value across types (NaN below all numbers). <0, 0, >0. */
+int bval_cmp(struct bval a, struct bval b);
+static inline bool bval_eq(struct bval a, struct bval b)
+{
+    return bval_cmp(a, b) == 0;
+}
+int bdoc_cmp(const uint8_t *a, const uint8_t *b);
+int bval_class(uint8_t type); /* rank of the type class in that order: equal for types that compare as one (type bracketing) */
+uint64_t bval_hash(struct bval v, uint64_t seed); /* equal values (bval_eq) hash alike */
+
+/* Number arithmetic with the server's widening (int -> long -> error on overflow; double and decimal contaminate).
+ * `out16` holds the raw result (8 or 16 bytes). Errors: ERR_BAD_VALUE on int64 overflow (the caller words it). */
+OV_MUST_CHECK int bval_add(struct bval a, struct bval b, uint8_t out16[16], struct bval *out);
+OV_MUST_CHECK int bval_mul(struct bval a, struct bval b, uint8_t out16[16], struct bval *out);
+
+/* ---- writing: straight into a buf, no intermediate tree ---- */
+
+/* Opens a document (returns its start, for bw_end). bw_doc / bw_arr: as a field of the open one. */
+size_t bw_begin(struct buf *b);
+size_t bw_doc(struct buf *b, const char *name);
+size_t bw_arr(struct buf *b, const char *name);
+void bw_end(struct buf *b, size_t start); /* writes the NUL and the length */
+void bw_val(struct buf *b, const char *name, struct bval v);                       /* copies; a missing value writes nothing */
+void bw_valn(struct buf *b, const char *name, size_t name_n, struct bval v);       /* name not NUL-terminated */
+void bw_i32(struct buf *b, const char *name, int32_t v);
+void bw_i64(struct buf *b, const char *name, int64_t v);
+void bw_f64(struct buf *b, const char *name, double v);
+void bw_bool(struct buf *b, const char *name, bool v);
+void bw_null(struct buf *b, const char *name);
+void bw_date(struct buf *b, const char *name, int64_t ms);
+void bw_ts(struct buf *b, const char *name, uint64_t ts); /* seconds << 32 | counter */
+void bw_oid(struct buf *b, const char *name, const uint8_t oid[12]);
+void bw_bin(struct buf *b, const char *name, uint8_t subtype, const void *p, size_t n);
+void bw_str(struct buf *b, const char *name, const char *s);
+void bw_strn(struct buf *b, const char *name, const char *s, size_t n);
+void bw_rawdoc(struct buf *b, const char *name, const uint8_t *doc); /* an embedded copy of a document */
+const char *bw_index(uint32_t i, char scratch[12]);                  /* "0", "1", … for array elements */
+
+/* Values from C data; the pointed-to storage is the caller's (scratch of 8 bytes for scalars). */
+struct bval bval_from_i32(int32_t v, uint8_t scratch[8]);
+struct bval bval_from_i64(int64_t v, uint8_t scratch[8]);
+struct bval bval_from_f64(double v, uint8_t scratch[8]);
+struct bval bval_from_doc(const uint8_t *doc); /* BSON_TYPE_DOCUMENT */
+extern const struct bval BVAL_NULL, BVAL_MISSING;
+
+/* Text as the shell shows it, as in error messages and E11000: {a: 1, b: "x"}; ObjectId('…'), new Date(1), null … Cut with "..." at `max`. */
+void bval_to_shell(struct buf *b, struct bval v, size_t max);
+const char *bval_shell(struct arena *a, struct bval v); /* the same as a C string in an arena */
+
+/* ---- dotted paths ---- */
+
+struct bpath { /* compiled; parts borrowed from `text` */
+    const char *text;
+    uint32_t n_parts;
+    struct bpath_part {
+        const char *s;
+        uint32_t n;
+        int32_t index; /* the part as an array index, or -1 */
+    } *parts;
+};
+OV_MUST_CHECK int bpath_parse(struct arena *a, const char *text, struct bpath *out, struct err *err); /* copies text */
+
+/* Walks `path` in doc by the query's rules (arrays: each element one level, and a numeric part also as an index) and calls fn for each value
+ * reached. At a leaf array fn gets the array's elements first (in_array true, index) and then the array itself, when expand_leaf.
+ * A path that leads nowhere gives one call with a missing value (none where some array element leads nowhere beside others that do: each
+ * element DOCUMENT without the field gives a missing call). Stops when fn returns true, and returns true then. */
+typedef bool (*bpath_fn)(void *arg, struct bval v, bool in_array, int32_t first_array_index);
+bool bpath_walk(const struct bpath *path, const uint8_t *doc, bool expand_leaf, bpath_fn fn, void *arg);
+
+#endif

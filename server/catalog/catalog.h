@@ -1,0 +1,60 @@
+/* The catalog: databases, collections, their options and indexes. An operation resolves a name once and holds a reference to an immutable
+ * definition; DDL publishes a new one. Stored as rows of keyspace KEYSPACE_CATALOG: key "db.coll", value BSON. */
+#ifndef OV_CATALOG_H
+#define OV_CATALOG_H
+
+#include "index/index.h"
+#include "server/base/mutex.h"
+
+struct catalog;
+
+struct collection { /* immutable; reference counted */
+    _Atomic int refs;
+    const char *ns;      /* "db.coll" */
+    const char *db, *name;
+    uint8_t uuid[16];
+    uint64_t records;    /* keyspace of the documents: key = record id, 8 bytes big-endian */
+    const uint8_t *options; /* BSON, as listCollections shows it */
+    struct index_def *indexes; /* [0] is _id_ */
+    uint32_t n_indexes;
+    struct collection_rt *rt; /* shared by all versions */
+    struct arena *arena;
+};
+struct collection_rt {
+    _Atomic uint64_t next_rid;   /* R26; 0 = not looked up yet */
+    _Atomic bool dropped;        /* an operation that holds a reference answers 175 / sees an empty collection */
+    _Atomic int writers;         /* write statements under way; DDL waits for 0 after announcing */
+    _Atomic int ddl;             /* announced: new write statements wait (catalog_write_enter) */
+};
+
+/* Loads all definitions. Start-up only; blocks. */
+OV_MUST_CHECK int catalog_open(struct engine *e, struct catalog **out, struct err *err);
+void catalog_close(struct catalog *c);
+
+/* The collection, with a reference; NULL if absent. Thread: any; lock is short. */
+struct collection *catalog_get(struct catalog *c, const char *db, const char *name);
+void collection_unref(struct collection *c); /* accepts NULL */
+
+/* A write statement enters and leaves; PENDING while DDL has announced itself (call->wake comes). Re-resolve after OK if rt->dropped. */
+OV_MUST_CHECK enum eng_result catalog_write_enter(struct catalog *c, struct collection *coll, struct eng_call *call);
+void catalog_write_leave(struct catalog *c, struct collection *coll);
+
+/* DDL: each is polled (PENDING: call again with the same call), journaled in one engine batch, then published. One at a time a collection.
+ * create: ERR_NAMESPACE_EXISTS only if the existing one has other options (*existed tells). Name rules: ERR_INVALID_NAMESPACE. */
+enum ddl_result { DDL_OK, DDL_PENDING, DDL_ERROR };
+enum ddl_result catalog_create(struct catalog *c, const char *db, const char *name, const uint8_t *options, bool *existed, struct eng_call *call, struct err *err);
+enum ddl_result catalog_drop(struct catalog *c, const char *db, const char *name, struct eng_call *call, struct err *err); /* 26 if absent */
+/* Adds building indexes; catalog_index_ready publishes them as ready; catalog_index_drop removes (also a failed build). */
+enum ddl_result catalog_index_add(struct catalog *c, const char *db, const char *name, const struct index_def *defs, uint32_t n, struct eng_call *call, struct err *err);
+enum ddl_result catalog_index_ready(struct catalog *c, const char *db, const char *name, const char *const *names, uint32_t n, struct eng_call *call, struct err *err);
+enum ddl_result catalog_index_drop(struct catalog *c, const char *db, const char *name, const char *const *names, uint32_t n, struct eng_call *call, struct err *err);
+
+/* Walks: fn for each collection (with a reference held during the call), sorted by name; db NULL = all. */
+void catalog_each(struct catalog *c, const char *db, void (*fn)(void *arg, struct collection *coll), void *arg);
+
+/* Multikey bits that `def` lacks: sets them in memory and adds their row to the batch `t` about to be committed. */
+void catalog_set_multikey(struct catalog *c, struct collection *coll, struct index_def *def, uint32_t bits, struct eng_txn *t);
+/* The next record id (R26). PENDING / OK. */
+OV_MUST_CHECK enum eng_result catalog_next_rid(struct collection *coll, struct eng_txn *t, uint64_t *rid, struct eng_call *call);
+
+#endif

@@ -1,0 +1,48 @@
+/* Filters: a query document parsed once into a tree, then evaluated over raw BSON. Operators: table.c, one row and one function each.
+ * Public tree: the planner reads it. Thread: a parsed tree is immutable and may be shared. */
+#ifndef OV_MATCH_H
+#define OV_MATCH_H
+
+#include "protocol/bson/bson.h"
+
+enum match_op {
+    MATCH_AND, MATCH_OR, MATCH_NOR, MATCH_NOT, /* children */
+    MATCH_EQ, MATCH_LT, MATCH_LTE, MATCH_GT, MATCH_GTE, /* path, value */
+    MATCH_IN,     /* path, values (sorted, unique) */
+    MATCH_EXISTS, /* path, value: true or false in `flag` */
+    MATCH_TRUE, MATCH_FALSE,
+    MATCH_TYPE, MATCH_SIZE, MATCH_MOD, MATCH_ALL, MATCH_ELEM_MATCH, MATCH_REGEX, MATCH_BITS, /* path, private operands */
+};
+/* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. */
+
+struct match {
+    enum match_op op;
+    struct bpath path;        /* of leaf nodes */
+    struct bval value;        /* operand, in the parse arena */
+    struct bval *values;      /* MATCH_IN */
+    uint32_t n_values;
+    bool flag;
+    struct match **children;  /* MATCH_AND … MATCH_NOT */
+    uint32_t n_children;
+    const void *priv;         /* operands of the later operators */
+};
+
+struct match_result {
+    int32_t array_index; /* first array index that a leaf matched at, for the positional operator; -1 if none */
+};
+
+/* Parses a filter; the tree and copies of all operands live in `a`. An empty filter gives MATCH_TRUE.
+ * Errors (the real server's words): ERR_BAD_VALUE unknown operator / $in needs an array …; an operator that is known but not there yet is
+ * refused by name with ERR_NOT_IMPLEMENTED. */
+OV_MUST_CHECK int match_parse(struct arena *a, const uint8_t *filter, struct match **out, struct err *err);
+/* Does the document match? `r` may be NULL. Allocates nothing. */
+bool match_doc(const struct match *m, const uint8_t *doc, struct match_result *r);
+/* Does one value (an array element for $pull) match `m` parsed from a condition document {$gt: 1} or a sub-filter? */
+OV_MUST_CHECK int match_parse_value(struct arena *a, struct bval cond, struct match **out, struct err *err);
+bool match_value(const struct match *m, struct bval v);
+/* The value that the filter pins `path` to by equality ($eq or {path: v}, at the top or under $and), for upserts and _id look-ups. */
+bool match_equality(const struct match *m, const char *path, struct bval *out);
+/* Calls fn(path, value) for each equality that an upsert takes over: top level, $and, one-branch $or, $in/$all of one value. */
+void match_equalities(const struct match *m, void (*fn)(void *arg, const struct bpath *path, struct bval v), void *arg);
+
+#endif
