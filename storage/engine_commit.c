@@ -312,6 +312,10 @@ enum eng_result eng_commit(struct eng_txn *t, enum eng_durability d, uint64_t *c
         return ENG_PENDING;
     txn_use(t);
     if (t->phase == COMMIT_IDLE || t->ws.live) { /* SYNCING with new writes: the wait for the last ones was cancelled */
+        if (t->oversized) {
+            eng_abort(t);
+            return ENG_TOO_LARGE;
+        }
         if (t->ws.live == 0 && t->ws.n_pre == 0) {
             eng_abort(t);
             if (commit_ts)

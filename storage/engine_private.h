@@ -30,8 +30,8 @@
 #include "storage/txn/write_set.h"
 
 enum {
-    SEALED_MAX = 2, /* sealed memtables that wait to be written; then writers wait, too */
-    KEY_MAX = 64 * 1024,
+    SEALED_MAX = 2,          /* sealed memtables that wait to be written; then writers wait, too */
+    KEY_MAX = (1 << 24) - 1, /* what a mutation can tell */
     STAT_SHARDS = 32,
     FLUSH_DONE = 1024,  /* flush_progress of a whole memtable */
     HISTORY_SHARE = 16, /* superseded versions may take so much of a memtable before the oldest go */
@@ -134,8 +134,9 @@ enum commit_phase { COMMIT_IDLE, COMMIT_SYNCING };
 struct eng_txn {
     struct engine *e;
     uint32_t flags;
-    bool lost;     /* asked for a time that is no longer kept */
-    bool released; /* gave its snapshot up */
+    bool lost;      /* asked for a time that is no longer kept */
+    bool oversized; /* a buffered write was refused: its key is too long */
+    bool released;  /* gave its snapshot up */
     uint64_t snapshot;
     struct snapshot held;
     struct epoch_slot *slot; /* the step it was last used in */

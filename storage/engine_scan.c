@@ -43,9 +43,34 @@ struct eng_scan {
     size_t n, cap;
     struct eng_row *rows;
     size_t rows_cap;
+    uint8_t *
+        copied; /* debug_pending: the page's bytes, freed by the next call, so that sanitizers see who keeps them longer */
 };
 
 /* ---- life ---- */
+
+static void copy_page(struct eng_scan *s, size_t n)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < n; i++)
+        bytes += s->rows[i].key.n + s->rows[i].value.n;
+    uint8_t *at = s->copied = ov_malloc(bytes);
+    for (size_t i = 0; i < n; i++) {
+        struct slice *both[] = {&s->rows[i].key, &s->rows[i].value};
+        for (size_t k = 0; k < 2; k++) {
+            if (both[k]->n)
+                memcpy(at, both[k]->p, both[k]->n);
+            both[k]->p = at;
+            at += both[k]->n;
+        }
+    }
+}
+
+static void free_copy(struct eng_scan *s)
+{
+    free(s->copied);
+    s->copied = NULL;
+}
 
 struct eng_scan *eng_scan_open(struct eng_txn *t, const struct eng_range *range)
 {
@@ -91,6 +116,8 @@ void eng_scan_close(struct eng_scan *s)
     if (s->next)
         s->next->back = s->back;
     snapshots_remove(&s->txn->e->snapshots, &s->held);
+    if (OV_UNLIKELY(s->copied != NULL))
+        free_copy(s);
     if (slot->n_scans < POOL_MAX && s->rows_cap <= KEEP_ROWS) {
         s->next = slot->scans;
         slot->scans = s;
@@ -417,6 +444,8 @@ enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct 
 {
     struct eng_txn *t = s->txn;
     *page = (struct eng_page){0};
+    if (OV_UNLIKELY(s->copied != NULL))
+        free_copy(s);
     if (eng_defer(t->e, c))
         return ENG_PENDING;
     txn_use(t);
@@ -443,6 +472,8 @@ enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct 
         s->ready = false;
         return r;
     }
+    if (OV_UNLIKELY(t->e->opt.debug_pending != 0))
+        copy_page(s, n);
     if (n)
         remember_place(s, s->rows[n - 1].key);
     atomic_fetch_add_explicit(&t->e->stats[t->slot->index % STAT_SHARDS].scan_rows, n, memory_order_relaxed);

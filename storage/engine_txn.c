@@ -25,7 +25,7 @@ struct eng_txn *eng_begin(struct engine *e, uint32_t flags, uint64_t read_ts)
         arena_reset(t->borrowed);
     t->e = e;
     t->flags = flags;
-    t->lost = t->released = false;
+    t->lost = t->released = t->oversized = false;
     t->slot = slot;
     t->step = slot->steps;
     t->phase = COMMIT_IDLE;
@@ -52,6 +52,7 @@ void eng_abort(struct eng_txn *t)
 {
     ws_clear(&t->ws);
     txn_release_locks(t);
+    t->oversized = false;
     t->phase = COMMIT_IDLE;
     t->stalled_since = 0;
 }
@@ -347,29 +348,33 @@ enum eng_result eng_lock(struct eng_txn *t, uint64_t keyspace, struct slice key,
 
 /* ---- buffered writes ---- */
 
-static void may_write(const struct eng_txn *t, struct slice key)
+/* False: the key is too long, and the commit will say so. */
+static bool may_write(struct eng_txn *t, struct slice key)
 {
     OV_ASSERT(!(t->flags & ENG_TXN_READ_ONLY));
-    OV_ASSERT(key.n <= t->e->caps.max_key_bytes);
+    if (OV_LIKELY(key.n <= t->e->caps.max_key_bytes))
+        return true;
+    t->oversized = true;
+    return false;
 }
 
 void eng_put(struct eng_txn *t, uint64_t keyspace, struct slice key, struct slice value, enum eng_put_kind kind)
 {
-    may_write(t, key);
-    ws_put(&t->ws, key_hash(keyspace, key), keyspace, key, value, kind);
+    if (may_write(t, key))
+        ws_put(&t->ws, key_hash(keyspace, key), keyspace, key, value, kind);
 }
 
 void eng_del(struct eng_txn *t, uint64_t keyspace, struct slice key)
 {
-    may_write(t, key);
-    ws_del(&t->ws, key_hash(keyspace, key), keyspace, key);
+    if (may_write(t, key))
+        ws_del(&t->ws, key_hash(keyspace, key), keyspace, key);
 }
 
 void eng_splice(struct eng_txn *t, uint64_t keyspace, struct slice key, uint64_t base_ts, struct slice value,
                 const struct eng_edit *edits, size_t n)
 {
-    may_write(t, key);
-    ws_splice(&t->ws, key_hash(keyspace, key), keyspace, key, base_ts, value, edits, n);
+    if (may_write(t, key))
+        ws_splice(&t->ws, key_hash(keyspace, key), keyspace, key, base_ts, value, edits, n);
 }
 
 void eng_require(struct eng_txn *t, uint64_t keyspace, struct slice key, enum eng_pre pre, uint64_t version)
@@ -385,13 +390,13 @@ struct slice eng_txn_failed_key(const struct eng_txn *t, uint64_t *keyspace)
 
 void eng_log(struct eng_txn *t, struct slice record)
 {
-    may_write(t, slice_of(NULL, 0));
+    OV_ASSERT(!(t->flags & ENG_TXN_READ_ONLY));
     ws_log(&t->ws, record);
 }
 
 void eng_drop_keyspace(struct eng_txn *t, uint64_t keyspace)
 {
-    may_write(t, slice_of(NULL, 0));
+    OV_ASSERT(!(t->flags & ENG_TXN_READ_ONLY));
     ws_drop(&t->ws, keyspace);
 }
 

@@ -236,6 +236,24 @@ START_TEST(limits_are_refused_and_nothing_happens)
     ck_assert_ptr_null(db_get(&d, K, "small"));
     ck_assert_int_eq(eng_count(d.e, K), 0);
     free(big);
+    n = (size_t)eng_caps(d.e)->max_key_bytes;
+    big = ov_calloc(1, n + 1);
+    for (size_t more = 0; more < 2; more++) { /* the longest key; one byte too many */
+        t = begin(0);
+        eng_put(t, K, slice_of(big, n + more), S("long"), ENG_INSERT);
+        ck_assert_int_eq(db_commit(&d, t, ENG_DUR_LOCAL, NULL), more ? ENG_TOO_LARGE : ENG_OK);
+        end(t);
+    }
+    db_kill(&d);
+    db_flush(&d);
+    db_reopen(&d);
+    struct eng_row row;
+    t = begin(0);
+    ck_assert_int_eq(DB_WAIT(&d, eng_get(t, K, slice_of(big, n), 0, &row, &d.c)), ENG_OK);
+    ck_assert(slice_eq(row.value, S("long")));
+    end(t);
+    ck_assert_int_eq(eng_count(d.e, K), 1);
+    free(big);
 }
 END_TEST
 
