@@ -217,7 +217,7 @@ struct eng_page {
 
 /* A scan of the transaction's snapshot, own writes of a MULTI transaction included. Allocates little; never fails. */
 struct eng_scan *eng_scan_open(struct eng_txn *t, const struct eng_range *range);
-/* The next page (n may be 0 only with more = false). In a later step it seeks again by its last key, by itself. */
+/* The next page (n may be 0 only with more = false). PENDING also after many deletions in a row, so that others can run. In a later step it seeks again by its last key, by itself. */
 OV_MUST_CHECK enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct eng_call *c);
 /* Moves on to `key` (at or after the current position in scan order): the next page starts there. For skipping over index keys. */
 void eng_scan_seek(struct eng_scan *s, struct slice key);

@@ -1,12 +1,13 @@
 /* What the engine's own files share: the engine, its layers, a transaction. Nobody outside storage/ and tests includes it.
  *
  *   engine.c         open, close, layers, facts           engine_txn.c     transactions: reads, locks, buffered writes
- *   engine_commit.c  commit, durability, watchers         engine_scan.c    scans
+ *   engine_commit.c  commit, durability, watchers         engine_scan.c    scans, scan_source.c
  *   engine_flush.c   sealing, memtables into runs         engine_merge.c   runs into larger ones
  *   engine_runs.c    which runs there are: load, publish  engine_replay.c  the journal's batches into the memtable
  *
- * LOCKS, in order: manifest_lock (edits, one at a time, with their publication; background threads) < flush_lock (which memtables and runs there are) < commit_lock (the journal's tail, timestamps, the active memtable,
- * counts, visible) < the journal's < misc_lock (watchers, the error) < registry and limbo (RANK_EPOCH). */
+ * LOCKS, in order: manifest_lock (edits, one at a time, with their publication; background threads) < flush_lock (which memtables
+ * and runs there are) < commit_lock (the journal's tail, timestamps, the active memtable, counts, visible) < the journal's <
+ * misc_lock (watchers, the error) < registry and limbo (RANK_EPOCH). */
 #ifndef OV_ENGINE_PRIVATE_H
 #define OV_ENGINE_PRIVATE_H
 

@@ -5,47 +5,9 @@
  * scan's being kept, it finds its place again by the last key. */
 #include <stdlib.h>
 
-#include "storage/engine_private.h"
+#include "storage/scan_private.h"
 
-enum { PAGE_ROWS = 128, PAGE_BYTES = 256 * 1024, POOL_MAX = 32, KEEP_ROWS = 4096 };
-
-enum source_kind { SOURCE_OWN, SOURCE_MEMTABLE, SOURCE_RUNS };
-
-struct source {
-    enum source_kind kind;
-    bool valid; /* holds an entry of the range */
-    bool deleted;
-    struct slice key, value;
-    uint64_t ts;
-    const struct memtable *table;
-    const struct mt_node *node;
-    size_t at;             /* SOURCE_OWN: position in the write set's order */
-    struct tier_iter iter; /* SOURCE_RUNS */
-};
-
-struct eng_scan {
-    struct eng_txn *txn;
-    struct eng_scan *next, **back; /* in the transaction's list; the pool */
-    uint64_t keyspace;
-    struct buf from, to; /* the range */
-    bool to_end, reverse, keys_only;
-    uint32_t page_rows, page_bytes;
-    struct buf place;       /* where to go on: a key */
-    bool placed, inclusive; /* has it moved from the range's start? is `place` itself still to come? */
-    bool done;
-    uint64_t snapshot;
-    struct snapshot held;    /* its own registration, if it differs from the transaction's */
-    struct epoch_slot *slot; /* the step it was last used in */
-    uint64_t step;
-    uint64_t own_changes; /* write_set.changes then */
-    bool ready;           /* the sources stand where the last page ended */
-    struct source *sources;
-    size_t n, cap;
-    struct eng_row *rows;
-    size_t rows_cap;
-    uint8_t *
-        copied; /* debug_pending: the page's bytes, freed by the next call, so that sanitizers see who keeps them longer */
-};
+enum { PAGE_ROWS = 128, PAGE_BYTES = 256 * 1024, POOL_MAX = 32, KEEP_ROWS = 4096, SKIP_MAX = 20000 };
 
 /* ---- life ---- */
 
@@ -148,215 +110,6 @@ void scan_release_snapshots(struct eng_txn *t)
         snapshots_remove(&t->e->snapshots, &s->held);
 }
 
-/* ---- sources ---- */
-
-/* Is the key still in the range, seen in scan order? */
-static bool in_range(const struct eng_scan *s, struct slice key)
-{
-    if (s->reverse)
-        return slice_cmp(key, buf_slice(&s->from)) >= 0;
-    return s->to_end || slice_cmp(key, buf_slice(&s->to)) < 0;
-}
-
-/* From the node on, the first one with a version that the snapshot sees. */
-static void load_node(const struct eng_scan *s, struct source *src, const struct mt_node *n)
-{
-    for (; n && n->keyspace == s->keyspace; n = s->reverse ? mt_prev(n) : mt_next(n)) {
-        struct slice key = mt_key(n);
-        if (!in_range(s, key))
-            break;
-        const struct mt_version *v = mt_version_at(n, s->snapshot);
-        if (!v)
-            continue;
-        src->node = n;
-        src->key = key;
-        src->value = mt_value(v);
-        src->ts = v->ts;
-        src->deleted = v->kind == VERSION_DELETE;
-        src->valid = true;
-        return;
-    }
-    src->valid = false;
-}
-
-static void load_own(const struct eng_scan *s, struct source *src, size_t at)
-{
-    const struct write_set *w = &s->txn->ws;
-    src->at = at;
-    src->valid = false;
-    if (at >= w->n_order) /* past the end, or before the start by wrapping */
-        return;
-    const struct ws_op *o = &w->ops[w->order[at]];
-    struct slice key = ws_key(w, o);
-    if (o->keyspace != s->keyspace || !in_range(s, key))
-        return;
-    src->key = key;
-    src->value = o->type == MUT_DELETE ? slice_of(NULL, 0) : ws_value(w, o);
-    src->ts = 0;
-    src->deleted = o->type == MUT_DELETE;
-    src->valid = true;
-}
-
-/* From the iterator's place on, the first key with a version that the snapshot sees. */
-static enum eng_result load_runs(const struct eng_scan *s, struct source *src, struct eng_error *err)
-{
-    struct tier_iter *it = &src->iter;
-    struct entry e;
-    src->valid = false;
-    while (tier_iter_valid(it) && tier_iter_keyspace(it) == s->keyspace && in_range(s, tier_iter_key(it))) {
-        if (tier_iter_version(it, s->snapshot, &e)) {
-            src->key = e.key;
-            src->value = e.value;
-            src->ts = e.ts;
-            src->deleted = e.kind == VERSION_DELETE;
-            src->valid = true;
-            return ENG_OK;
-        }
-        enum eng_result r = s->reverse ? tier_iter_prev(it, err) : tier_iter_next(it, err);
-        if (r != ENG_OK)
-            return r;
-    }
-    return ENG_OK;
-}
-
-static enum eng_result advance_runs(const struct eng_scan *s, struct source *src, struct eng_error *err)
-{
-    enum eng_result r = s->reverse ? tier_iter_prev(&src->iter, err) : tier_iter_next(&src->iter, err);
-    return r == ENG_OK ? load_runs(s, src, err) : r;
-}
-
-static enum eng_result advance(const struct eng_scan *s, struct source *src, struct eng_error *err)
-{
-    switch (src->kind) {
-    case SOURCE_OWN:
-        load_own(s, src, s->reverse ? src->at - 1 : src->at + 1);
-        break;
-    case SOURCE_MEMTABLE:
-        load_node(s, src, s->reverse ? mt_prev(src->node) : mt_next(src->node));
-        break;
-    case SOURCE_RUNS:
-        return advance_runs(s, src, err);
-    }
-    return ENG_OK;
-}
-
-/* Where a scan (re)starts: forwards at or behind `key`; backwards before it or at it, or at the keyspace's end. */
-struct start {
-    struct slice key;
-    bool inclusive, end;
-};
-
-static struct start start_of(const struct eng_scan *s)
-{
-    if (s->placed)
-        return (struct start){buf_slice(&s->place), s->inclusive, false};
-    if (!s->reverse)
-        return (struct start){buf_slice(&s->from), true, false};
-    return (struct start){buf_slice(&s->to), false, s->to_end};
-}
-
-static void seek_memtable(const struct eng_scan *s, struct source *src, const struct start *at)
-{
-    const struct mt_node *n;
-    if (at->end) {
-        n = memtable_seek_before(src->table, s->keyspace + 1, slice_of(NULL, 0));
-    } else if (!s->reverse || at->inclusive) {
-        n = memtable_seek(src->table, s->keyspace, at->key);
-        bool hit = n && n->keyspace == s->keyspace && slice_eq(mt_key(n), at->key);
-        if (s->reverse && !hit)
-            n = memtable_seek_before(src->table, s->keyspace, at->key);
-        else if (!s->reverse && hit && !at->inclusive)
-            n = mt_next(n);
-    } else {
-        n = memtable_seek_before(src->table, s->keyspace, at->key);
-    }
-    load_node(s, src, n);
-}
-
-static enum eng_result seek_runs(const struct eng_scan *s, struct source *src, const struct start *at,
-                                 struct eng_error *err)
-{
-    struct tier_iter *it = &src->iter;
-    enum eng_result r;
-    if (at->end) {
-        r = tier_iter_seek_before(it, s->keyspace + 1, slice_of(NULL, 0), err);
-    } else if (!s->reverse || at->inclusive) {
-        r = tier_iter_seek(it, s->keyspace, at->key, err);
-        if (r != ENG_OK)
-            return r;
-        bool hit = tier_iter_valid(it) && tier_iter_keyspace(it) == s->keyspace && slice_eq(tier_iter_key(it), at->key);
-        if (s->reverse && !hit)
-            r = tier_iter_seek_before(it, s->keyspace, at->key, err);
-        else if (!s->reverse && hit && !at->inclusive)
-            r = tier_iter_next(it, err);
-    } else {
-        r = tier_iter_seek_before(it, s->keyspace, at->key, err);
-    }
-    return r == ENG_OK ? load_runs(s, src, err) : r;
-}
-
-static void seek_own(const struct eng_scan *s, struct source *src, const struct start *at)
-{
-    struct write_set *w = &s->txn->ws;
-    ws_sort(w);
-    size_t i =
-        at->end ? ws_lower_bound(w, s->keyspace + 1, slice_of(NULL, 0)) : ws_lower_bound(w, s->keyspace, at->key);
-    bool hit = false;
-    if (!at->end && i < w->n_order) {
-        const struct ws_op *o = &w->ops[w->order[i]];
-        hit = o->keyspace == s->keyspace && slice_eq(ws_key(w, o), at->key);
-    }
-    if (s->reverse ? !(hit && at->inclusive) : (hit && !at->inclusive))
-        i += s->reverse ? (size_t)-1 : 1;
-    load_own(s, src, i);
-}
-
-static struct source *add_source(struct eng_scan *s, enum source_kind kind)
-{
-    if (s->n == s->cap) {
-        s->cap = OV_MAX(4, s->cap * 2);
-        s->sources = ov_realloc(s->sources, s->cap * sizeof(*s->sources));
-    }
-    struct source *src = &s->sources[s->n++];
-    *src = (struct source){.kind = kind};
-    return src;
-}
-
-static bool reads_own(const struct eng_scan *s)
-{
-    return (s->txn->flags & ENG_TXN_MULTI) && s->txn->ws.n;
-}
-
-/* Sets all sources up; those without an entry in the range are left out. */
-static enum eng_result set_up(struct eng_scan *s, struct eng_error *err)
-{
-    const struct layers *l = layers_now(s->txn->e);
-    struct start at = start_of(s);
-    s->n = 0;
-    if (reads_own(s)) {
-        struct source *src = add_source(s, SOURCE_OWN);
-        seek_own(s, src, &at);
-        s->n -= !src->valid;
-    }
-    s->own_changes = s->txn->ws.changes;
-    for (size_t i = 0; i <= l->n_sealed; i++) {
-        struct source *src = add_source(s, SOURCE_MEMTABLE);
-        src->table = i ? l->sealed[i - 1] : l->active;
-        seek_memtable(s, src, &at);
-        s->n -= !src->valid;
-    }
-    for (size_t i = 0; i < l->runs->n_tiers; i++) {
-        struct source *src = add_source(s, SOURCE_RUNS);
-        tier_iter_init(&src->iter, &l->runs->tiers[i], s->txn->e->cache);
-        enum eng_result r = seek_runs(s, src, &at, err);
-        if (r != ENG_OK)
-            return r;
-        s->n -= !src->valid;
-    }
-    s->ready = true;
-    return ENG_OK;
-}
-
 /* ---- pages ---- */
 
 static struct eng_row *row_at(struct eng_scan *s, size_t n)
@@ -392,9 +145,9 @@ static enum eng_result advance_past(struct eng_scan *s, struct source *best, str
     for (size_t i = 0; i < s->n && r == ENG_OK; i++) {
         struct source *src = &s->sources[i];
         if (src != best && src->valid && slice_eq(src->key, key))
-            r = advance(s, src, err);
+            r = scan_advance(s, src, err);
     }
-    return r == ENG_OK ? advance(s, best, err) : r;
+    return r == ENG_OK ? scan_advance(s, best, err) : r;
 }
 
 /* Own writes are copied: the next write moves their buffer. */
@@ -410,9 +163,10 @@ static void emit(struct eng_scan *s, const struct source *src, struct eng_row *r
     }
 }
 
-static enum eng_result fill(struct eng_scan *s, size_t *n, struct eng_error *err)
+/* ENG_PENDING: nothing but deletions so far, and there have been many (only if `patient` is false). */
+static enum eng_result fill(struct eng_scan *s, size_t *n, bool patient, struct eng_error *err)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, skipped = 0;
     *n = 0;
     while (*n < s->page_rows && bytes < s->page_bytes) {
         struct source *src = s->n == 1 ? (s->sources[0].valid ? &s->sources[0] : NULL) : next_source(s);
@@ -424,49 +178,57 @@ static enum eng_result fill(struct eng_scan *s, size_t *n, struct eng_error *err
             emit(s, src, row_at(s, *n));
             bytes += src->key.n + (s->keys_only ? 0 : src->value.n);
             ++*n;
+        } else if (OV_UNLIKELY(++skipped == SKIP_MAX) && !patient) {
+            return *n ? ENG_OK : ENG_PENDING;
         }
-        enum eng_result r = s->n == 1 ? advance(s, src, err) : advance_past(s, src, err);
+        enum eng_result r = s->n == 1 ? scan_advance(s, src, err) : advance_past(s, src, err);
         if (r != ENG_OK)
             return r;
     }
     return ENG_OK;
 }
 
-static void remember_place(struct eng_scan *s, struct slice key)
+static void remember_place(struct eng_scan *s, struct slice key, bool inclusive)
 {
     s->place.len = 0;
     buf_append(&s->place, key.p, key.n);
     s->placed = true;
-    s->inclusive = false;
+    s->inclusive = inclusive;
 }
 
-enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct eng_call *c)
+/* Is it still the step in which the sources were set up? Else they are set up again, at the place that was remembered. */
+static void notice_step(struct eng_scan *s)
+{
+    const struct eng_txn *t = s->txn;
+    if (s->slot == t->slot && s->step == t->step)
+        return;
+    if (!s->held.open)
+        s->snapshot = t->snapshot; /* not kept: moves on by key to what the transaction reads at now (R19) */
+    s->slot = t->slot;
+    s->step = t->step;
+    s->ready = false;
+}
+
+static enum eng_result next_page(struct eng_scan *s, struct eng_page *page, bool patient)
 {
     struct eng_txn *t = s->txn;
-    *page = (struct eng_page){0};
-    if (OV_UNLIKELY(s->copied != NULL))
-        free_copy(s);
-    if (eng_defer(t->e, c))
-        return ENG_PENDING;
+    struct eng_error err;
+    enum eng_result r = ENG_OK;
+    size_t n = 0;
     txn_use(t);
     if (OV_UNLIKELY(t->lost))
         return ENG_SNAPSHOT_TOO_OLD;
     if (s->done)
         return ENG_OK;
-    if (s->slot != t->slot || s->step != t->step) {
-        if (!s->held.open)
-            s->snapshot = t->snapshot; /* not kept: moves on by key to what the transaction reads at now (R19) */
-        s->slot = t->slot;
-        s->step = t->step;
-        s->ready = false;
-    }
-    enum eng_result r = ENG_OK;
-    struct eng_error err;
+    notice_step(s);
     if (!s->ready || ((t->flags & ENG_TXN_MULTI) && s->own_changes != t->ws.changes))
-        r = set_up(s, &err);
-    size_t n = 0;
+        r = scan_set_up(s, &err);
     if (r == ENG_OK)
-        r = fill(s, &n, &err);
+        r = fill(s, &n, patient, &err);
+    if (r == ENG_PENDING) {
+        remember_place(s, next_source(s)->key, true);
+        return r;
+    }
     if (r != ENG_OK) {
         engine_note_error(t->e, &err);
         s->ready = false;
@@ -475,10 +237,23 @@ enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct 
     if (OV_UNLIKELY(t->e->opt.debug_pending != 0))
         copy_page(s, n);
     if (n)
-        remember_place(s, s->rows[n - 1].key);
+        remember_place(s, s->rows[n - 1].key, false);
     atomic_fetch_add_explicit(&t->e->stats[t->slot->index % STAT_SHARDS].scan_rows, n, memory_order_relaxed);
     *page = (struct eng_page){.rows = s->rows, .n = n, .more = !s->done};
     return ENG_OK;
+}
+
+enum eng_result eng_scan_next(struct eng_scan *s, struct eng_page *page, struct eng_call *c)
+{
+    *page = (struct eng_page){0};
+    if (OV_UNLIKELY(s->copied != NULL))
+        free_copy(s);
+    if (eng_defer(s->txn->e, c))
+        return ENG_PENDING;
+    enum eng_result r = next_page(s, page, c == NULL);
+    if (OV_UNLIKELY(r == ENG_PENDING))
+        c->wake(c); /* lets others run before it goes on */
+    return r;
 }
 
 void eng_scan_seek(struct eng_scan *s, struct slice key)
@@ -498,10 +273,12 @@ enum eng_result eng_last_key(struct eng_txn *t, uint64_t keyspace, uint8_t *out,
                              struct eng_call *c)
 {
     struct eng_range all = {.keyspace = keyspace, .reverse = true, .keys_only = true, .page_rows = 1};
-    struct eng_page page;
+    struct eng_page page = {0};
     *n = 0;
+    if (eng_defer(t->e, c))
+        return ENG_PENDING;
     struct eng_scan *s = eng_scan_open(t, &all);
-    enum eng_result r = eng_scan_next(s, &page, c);
+    enum eng_result r = next_page(s, &page, true);
     if (r == ENG_OK && page.n == 0)
         r = ENG_NOT_FOUND;
     else if (r == ENG_OK && page.rows[0].key.n > out_bytes)

@@ -238,6 +238,7 @@ enum eng_result cache_read(struct cache *c, struct run *r, uint64_t offset, uint
     *out = b;
     if (res != ENG_OK)
         return res;
+    OV_ASSERT(b);
     if (b->bytes > c->shard_bytes / 2) {
         epoch_retire(c->limbo, &b->garbage, block_free);
         epoch_collect(c->limbo);

@@ -238,6 +238,7 @@ static enum eng_result prev_block(struct tier_iter *it, struct eng_error *err)
             return open_fragment(it, it->tier->n, err);
         if ((r = open_fragment(it, it->fragment - 1, err)) != ENG_OK)
             return r;
+        OV_ASSERT(it->index);
         at = it->index->index.n;
     }
     if ((r = open_block(it, at - 1, err)) != ENG_OK)
@@ -277,6 +278,7 @@ enum eng_result tier_iter_seek_before(struct tier_iter *it, uint64_t keyspace, s
             return ENG_OK;
         if ((r = open_fragment(it, it->tier->n - 1, err)) != ENG_OK)
             return r;
+        OV_ASSERT(it->index);
         if ((r = open_block(it, it->index->index.n - 1, err)) != ENG_OK)
             return r;
         it->entry = it->block->data.n;

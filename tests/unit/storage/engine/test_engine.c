@@ -593,6 +593,50 @@ START_TEST(a_multi_transaction_scans_its_own_writes)
 }
 END_TEST
 
+START_TEST(a_scan_over_many_deletions_lets_others_run)
+{
+    enum { MANY = 50000 };
+    for (int last = 0; last < 2; last++) {
+        for (int from = 0; from < MANY; from += 500) {
+            struct eng_txn *t = begin(0);
+            for (int i = from; i < from + 500; i++) {
+                uint8_t key[4];
+                store_be32(key, (uint32_t)i);
+                if (last == 0)
+                    eng_put(t, K, slice_of(key, 4), S("x"), ENG_INSERT);
+                else if (i != MANY - 1)
+                    eng_del(t, K, slice_of(key, 4));
+            }
+            ck_assert_int_eq(db_commit(&d, t, ENG_DUR_LOCAL, NULL), ENG_OK);
+            end(t);
+        }
+    }
+    for (int reverse = 0; reverse < 2; reverse++) {
+        struct eng_page page;
+        enum eng_result r;
+        int pending = 0, rows = 0;
+        struct eng_txn *t = begin(0);
+        struct eng_scan *s = eng_scan_open(t, &(struct eng_range){.keyspace = K, .reverse = reverse});
+        do {
+            while ((r = eng_scan_next(s, &page, &d.c)) == ENG_PENDING) {
+                ck_assert(atomic_exchange(&d.woken, 0));
+                eng_txn_hold(t);
+                eng_step_leave(d.e); /* as after a WAIT */
+                eng_step_enter(d.e);
+                pending++;
+            }
+            ck_assert_int_eq(r, ENG_OK);
+            rows += (int)page.n;
+        } while (page.more);
+        ck_assert_int_ge(pending, 1);
+        ck_assert_int_le(pending, 3);
+        ck_assert_int_eq(rows, 1);
+        eng_scan_close(s);
+        end(t);
+    }
+}
+END_TEST
+
 START_TEST(r26_the_last_key_is_found_without_the_deleted_ones)
 {
     uint8_t out[8];
@@ -1012,6 +1056,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, r19_a_released_scan_goes_on_by_key_at_a_newer_snapshot);
     tcase_add_test(tc, r19_a_read_at_a_lost_time_is_refused);
     tcase_add_test(tc, a_multi_transaction_scans_its_own_writes);
+    tcase_add_test(tc, a_scan_over_many_deletions_lets_others_run);
     tcase_add_test(tc, r26_the_last_key_is_found_without_the_deleted_ones);
     tcase_add_test(tc, r17_counts_survive_a_kill);
     tcase_add_test(tc, a_clean_stop_loses_nothing);
