@@ -102,6 +102,14 @@ uint64_t model_ts_of(const struct model *m, uint64_t number)
     return number - m->first < m->n ? m->log[number - m->first].ts : UINT64_MAX;
 }
 
+void model_at(const struct model *m, uint64_t number, struct model_state *out)
+{
+    OV_ASSERT(number + 1 >= m->first && number <= model_commits(m));
+    model_state_copy(out, &m->base);
+    for (uint64_t i = m->first; i <= number; i++)
+        apply(out, &m->log[i - m->first]);
+}
+
 void model_rewind(struct model *m, uint64_t number)
 {
     OV_ASSERT(number + 1 >= m->first && number <= model_commits(m));

@@ -50,6 +50,8 @@ void model_commit(struct model *m, uint64_t ts, struct model_change *changes, si
 uint64_t model_commits(const struct model *m); /* number of the last commit */
 /* Number of the commit after commit `number`; its timestamp, or UINT64_MAX if there is none. */
 uint64_t model_ts_of(const struct model *m, uint64_t number);
+/* The state after commit `number`, which is in the log or just before it; *out is empty before. */
+void model_at(const struct model *m, uint64_t number, struct model_state *out);
 /* Goes back to the state after commit `number`, which becomes the base. */
 void model_rewind(struct model *m, uint64_t number);
 

@@ -41,6 +41,7 @@ struct client {
     uint64_t safe_kill, safe_power; /* numbers of commits that must survive a kill; a power cut */
     uint64_t increments;            /* of the shared counter, in this phase, that were acknowledged */
     bool in_step, stopped;
+    uint64_t looked_back, too_old;
     uint64_t scratch; /* its keyspace of the moment */
 };
 
@@ -458,6 +459,33 @@ static void use_snapshot(struct client *c)
     leave(c);
 }
 
+/* Reads as of one of the client's own commits: as it was then, or refused. */
+static void look_back(struct client *c)
+{
+    struct model_state then = {0};
+    uint64_t last = model_commits(&c->model), n = OV_MIN(last + 1 - c->model.first, (uint64_t)60);
+    if (n == 0)
+        return;
+    uint64_t number = last - rand_below(&c->rand, n), ts = model_ts_of(&c->model, number);
+    model_at(&c->model, number, &then);
+    enter(c);
+    struct eng_txn *t = eng_begin(c->sim->e, ENG_TXN_READ_ONLY, ts);
+    struct eng_row row;
+    char space[16];
+    enum eng_result r = WAIT(c, eng_get(t, KS_DATA, key_of(c->id, 0, space), 0, &row, &c->call));
+    if (r == ENG_SNAPSHOT_TOO_OLD) {
+        c->too_old++;
+    } else {
+        check_row(c, &then, 0, r, row.value);
+        check_scan(c, t, &then, true);
+        check_points(c, t, &then);
+        c->looked_back++;
+    }
+    eng_end(t);
+    leave(c);
+    model_state_clear(&then);
+}
+
 static void make_safe(struct client *c)
 {
     uint64_t number = model_commits(&c->model);
@@ -485,8 +513,10 @@ static void *client_main(void *arg)
             scratch(c);
         } else if (what < 75) {
             check_now(c);
-        } else if (what < 90) {
+        } else if (what < 87) {
             use_snapshot(c);
+        } else if (what < 90) {
+            look_back(c);
         } else if (what < 99) {
             make_safe(c);
         } else {
@@ -641,6 +671,10 @@ static void round_of(uint64_t seed, uint32_t ops)
     }
     for (uint64_t n = 2 + rand_below(&g, 5); n > 0; n--)
         phase(&s, &g);
+    if (getenv("VERBOSE"))
+        for (uint32_t i = 0; i < s.n_clients; i++)
+            printf("client %u: %" PRIu64 " reads in the past, %" PRIu64 " refused\n", i, s.clients[i].looked_back,
+                   s.clients[i].too_old);
     for (uint32_t i = 0; i < s.n_clients; i++)
         model_deinit(&s.clients[i].model);
     file_fault_free(s.disk);
