@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/base/clock.h"
+#include "server/base/log.h"
 #include "server/base/rand.h"
 #include "storage/engine_private.h"
 
@@ -69,8 +70,18 @@ void engine_note_error(struct engine *e, const struct eng_error *err)
 
 void engine_fail(struct engine *e, const struct eng_error *err)
 {
+    char text[sizeof(err->msg) * 2];
     engine_note_error(e, err);
-    atomic_store(&e->failed, true);
+    if (!atomic_exchange(&e->failed, true))
+        log_line(LOG_ERROR, "STORAGE", 5220001, "The engine failed; writes are refused until restart", "\"error\":%s",
+                 log_quote(err->msg, strlen(err->msg), text, sizeof(text)));
+}
+
+void engine_warn(const struct eng_error *err, int id, const char *what)
+{
+    char text[sizeof(err->msg) * 2];
+    log_line(LOG_WARNING, "STORAGE", id, what, "\"error\":%s",
+             log_quote(err->msg, strlen(err->msg), text, sizeof(text)));
 }
 
 void eng_error(struct engine *e, struct eng_error *out)

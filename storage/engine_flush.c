@@ -225,6 +225,7 @@ enum eng_result flush_oldest(struct engine *e)
     mutex_lock(&e->flush_lock);
     e->flushing = false;
     atomic_store(&e->flush_progress, 0);
+    bool news = r == ENG_DISK_FULL && !e->no_room;
     e->no_room = r == ENG_DISK_FULL;
     if (r == ENG_OK) {
         e->sealed = s->next;
@@ -243,6 +244,8 @@ enum eng_result flush_oldest(struct engine *e)
         flush_free_sealed(s);
     } else if (r == ENG_DISK_FULL) {
         engine_note_error(e, &err);
+        if (news)
+            engine_warn(&err, 5220003, "There is no room for a run; writes go on when there is");
     }
     epoch_collect(&e->limbo);
     return r;

@@ -9,7 +9,7 @@
 #include "storage/compact/pick.h"
 #include "storage/engine_private.h"
 
-enum { WIDTH = 4, PAUSE_US = 5 * 1000 * 1000, LOOK_AGAIN_US = 30 * 1000 * 1000 };
+enum { WIDTH = 4, PAUSE_US = 10 * 1000 * 1000, LOOK_AGAIN_US = 30 * 1000 * 1000 };
 
 struct job {
     struct engine *e;
@@ -158,6 +158,7 @@ static enum eng_result merge_once(struct engine *e)
         atomic_fetch_add(&e->merge_bytes, out.bytes);
     } else if (r != ENG_CANCELLED) {
         engine_note_error(e, &err);
+        engine_warn(&err, 5220002, "Runs could not be merged; it will be tried again");
     }
     output_free(&out, told);
     end_job(&j, r == ENG_OK);
