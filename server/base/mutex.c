@@ -41,7 +41,11 @@ static void note_unlock(struct mutex *m)
 void mutex_init(struct mutex *m, enum lock_rank rank)
 {
     *m = (struct mutex){.rank = rank};
-    OV_ASSERT(pthread_mutex_init(&m->m, NULL) == 0);
+    pthread_mutexattr_t attr;
+    OV_ASSERT(pthread_mutexattr_init(&attr) == 0);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP); /* sections are short: spinning a little beats a sleep */
+    OV_ASSERT(pthread_mutex_init(&m->m, &attr) == 0);
+    pthread_mutexattr_destroy(&attr);
 }
 
 void mutex_destroy(struct mutex *m)
