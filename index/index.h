@@ -24,6 +24,7 @@ struct index_def { /* immutable but for the two atomics in `rt` */
 };
 struct index_rt {
     _Atomic uint32_t multikey;  /* bit i: field i has held an array; set in the commit that needs it, never cleared */
+    _Atomic uint32_t multikey_stored; /* bits whose rows are committed; the catalog's own */
     _Atomic uint64_t ready_ts;  /* plans of older snapshots ignore the index */
     _Atomic uint64_t accesses;
 };

@@ -19,12 +19,14 @@ struct collection { /* immutable; reference counted */
     uint32_t n_indexes;
     struct collection_rt *rt; /* shared by all versions */
     struct arena *arena;
+    uint64_t version;    /* of this definition; writers need the newest (catalog_write_enter) */
 };
 struct collection_rt {
     _Atomic uint64_t next_rid;   /* R26; 0 = not looked up yet */
     _Atomic bool dropped;        /* an operation that holds a reference answers 175 / sees an empty collection */
     _Atomic int writers;         /* write statements under way; DDL waits for 0 after announcing */
     _Atomic int ddl;             /* announced: new write statements wait (catalog_write_enter) */
+    _Atomic uint64_t version;    /* the definition that writers must hold; 0 once dropped */
 };
 
 /* Loads all definitions. Start-up only; blocks. */
@@ -35,12 +37,18 @@ void catalog_close(struct catalog *c);
 struct collection *catalog_get(struct catalog *c, const char *db, const char *name);
 void collection_unref(struct collection *c); /* accepts NULL */
 
-/* A write statement enters and leaves; PENDING while DDL has announced itself (call->wake comes). Re-resolve after OK if rt->dropped. */
+/* A write statement enters and leaves. OK: the definition stays the newest until it leaves. PENDING while DDL has announced itself (call->wake
+ * comes; call again, or catalog_cancel). CONFLICT: the definition was changed or dropped since catalog_get; resolve the name again, then enter. */
 OV_MUST_CHECK enum eng_result catalog_write_enter(struct catalog *c, struct collection *coll, struct eng_call *call);
 void catalog_write_leave(struct catalog *c, struct collection *coll);
 
+/* Ends what is pending for `call`, a write statement's wait as well as DDL (which then has not happened, or has happened as a whole): for
+ * operations that end early. Nothing wakes the call afterwards. Cheap when nothing is pending at all. Thread: the operation's, inside a step. */
+void catalog_cancel(struct catalog *c, struct eng_call *call);
+
 /* DDL: each is polled (PENDING: call again with the same call), journaled in one engine batch, then published. One at a time a collection.
- * create: ERR_NAMESPACE_EXISTS only if the existing one has other options (*existed tells). Name rules: ERR_INVALID_NAMESPACE. */
+ * create: ERR_NAMESPACE_EXISTS only if the existing one has other options (*existed tells). Name rules: ERR_INVALID_NAMESPACE. Options of NULL:
+ * whatever is there will do (implicit creation by inserts). */
 enum ddl_result { DDL_OK, DDL_PENDING, DDL_ERROR };
 enum ddl_result catalog_create(struct catalog *c, const char *db, const char *name, const uint8_t *options, bool *existed, struct eng_call *call, struct err *err);
 enum ddl_result catalog_drop(struct catalog *c, const char *db, const char *name, struct eng_call *call, struct err *err); /* 26 if absent */
@@ -52,7 +60,9 @@ enum ddl_result catalog_index_drop(struct catalog *c, const char *db, const char
 /* Walks: fn for each collection (with a reference held during the call), sorted by name; db NULL = all. */
 void catalog_each(struct catalog *c, const char *db, void (*fn)(void *arg, struct collection *coll), void *arg);
 
-/* Multikey bits that `def` lacks: sets them in memory and adds their row to the batch `t` about to be committed. */
+/* To be called for every key set with multikey bits, before the commit of `t` that adds its keys, whatever rt->multikey says: sets the bits in
+ * memory, and adds their rows to the batch unless a row is known to be committed already (another batch that set the bit may yet fail).
+ * Cheap once they are. Inside catalog_write_enter … leave. */
 void catalog_set_multikey(struct catalog *c, struct collection *coll, struct index_def *def, uint32_t bits, struct eng_txn *t);
 /* The next record id (R26). PENDING / OK. */
 OV_MUST_CHECK enum eng_result catalog_next_rid(struct collection *coll, struct eng_txn *t, uint64_t *rid, struct eng_call *call);
