@@ -42,6 +42,10 @@ void collection_unref(struct collection *c); /* accepts NULL */
 OV_MUST_CHECK enum eng_result catalog_write_enter(struct catalog *c, struct collection *coll, struct eng_call *call);
 void catalog_write_leave(struct catalog *c, struct collection *coll);
 
+/* True: call->wake comes when the next change of this collection is over (the same changes as DDL below, drops included). False: `coll` is
+ * not the definition in force any more; look again. For whoever waits for somebody else's index build. */
+bool catalog_await_change(struct catalog *c, struct collection *coll, struct eng_call *call);
+
 /* Ends what is pending for `call`, a write statement's wait as well as DDL (which then has not happened, or has happened as a whole): for
  * operations that end early. Nothing wakes the call afterwards. Cheap when nothing is pending at all. Thread: the operation's, inside a step. */
 void catalog_cancel(struct catalog *c, struct eng_call *call);

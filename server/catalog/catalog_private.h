@@ -25,14 +25,14 @@ struct shard {
 } __attribute__((aligned(64)));
 
 struct ddl;
-struct write_waiter;
+struct waiter;
 
 struct catalog {
     struct engine *e;
     struct shard shards[SHARDS];
     struct mutex ddl_lock;
     struct ddl *ddl, **ddl_end;     /* running or waiting for their turn, first come first served */
-    struct write_waiter *waiters;   /* of write statements */
+    struct waiter *waiters;         /* of write statements */
     _Atomic int pending;            /* length of both lists */
     struct mutex db_lock;           /* RANK_CATALOG */
     struct map *dbs;                /* name in lower case -> struct db_entry */

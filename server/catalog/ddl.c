@@ -31,19 +31,19 @@ struct ddl {
     struct eng_txn *txn;
 };
 
-struct write_waiter {
-    struct write_waiter *next;
+struct waiter {
+    struct waiter *next;
     struct eng_call *call;
     struct collection_rt *rt;
 };
 
 /* ---- who waits for whom ---- */
 
-static void wake_writers(struct catalog *c, const struct collection_rt *rt)
+static void wake_waiters(struct catalog *c, const struct collection_rt *rt)
 {
     ASSERT_HELD(&c->ddl_lock);
-    for (struct write_waiter **at = &c->waiters; *at;) {
-        struct write_waiter *w = *at;
+    for (struct waiter **at = &c->waiters; *at;) {
+        struct waiter *w = *at;
         if (w->rt != rt) {
             at = &w->next;
             continue;
@@ -55,17 +55,35 @@ static void wake_writers(struct catalog *c, const struct collection_rt *rt)
     }
 }
 
+static void add_waiter(struct catalog *c, struct collection_rt *rt, struct eng_call *call)
+{
+    ASSERT_HELD(&c->ddl_lock);
+    struct waiter *w = ov_malloc(sizeof(*w));
+    *w = (struct waiter){.next = c->waiters, .call = call, .rt = rt};
+    c->waiters = w;
+    atomic_fetch_add(&c->pending, 1);
+}
+
 bool ddl_wait_for(struct catalog *c, struct collection_rt *rt, struct eng_call *call)
 {
     mutex_lock(&c->ddl_lock);
     bool wait = atomic_load(&rt->ddl);
-    if (wait) {
-        struct write_waiter *w = ov_malloc(sizeof(*w));
-        *w = (struct write_waiter){.next = c->waiters, .call = call, .rt = rt};
-        c->waiters = w;
-        atomic_fetch_add(&c->pending, 1);
-    }
+    if (wait)
+        add_waiter(c, rt, call);
     mutex_unlock(&c->ddl_lock);
+    return wait;
+}
+
+bool catalog_await_change(struct catalog *c, struct collection *coll, struct eng_call *call)
+{
+    /* A change publishes first and wakes under the lock afterwards: what is still in force here will be followed by a wake-up. */
+    mutex_lock(&c->ddl_lock);
+    struct collection *now = catalog_get(c, coll->db, coll->name);
+    bool wait = now == coll;
+    if (wait)
+        add_waiter(c, coll->rt, call);
+    mutex_unlock(&c->ddl_lock);
+    collection_unref(now);
     return wait;
 }
 
@@ -171,10 +189,10 @@ static void finish(struct catalog *c, struct ddl *d, const char *db)
     eng_end(d->txn);
     mutex_lock(&c->ddl_lock);
     unlink_ddl(c, d);
-    if (d->announced) {
+    if (d->announced)
         atomic_store(&d->old->rt->ddl, 0);
-        wake_writers(c, d->old->rt);
-    }
+    if (d->old)
+        wake_waiters(c, d->old->rt);
     wake_ddl(first_of_ns(c, d));
     atomic_fetch_sub(&c->pending, 1);
     mutex_unlock(&c->ddl_lock);
@@ -190,8 +208,8 @@ void catalog_cancel(struct catalog *c, struct eng_call *call)
     if (atomic_load(&c->pending) == 0)
         return;
     mutex_lock(&c->ddl_lock);
-    for (struct write_waiter **at = &c->waiters; *at;) {
-        struct write_waiter *w = *at;
+    for (struct waiter **at = &c->waiters; *at;) {
+        struct waiter *w = *at;
         if (w->call != call) {
             at = &w->next;
             continue;
