@@ -66,7 +66,7 @@ struct collection *catalog_get(struct catalog *c, const char *db, const char *na
     mutex_lock(&s->lock);
     struct collection *coll = map_get(s->table, slice_of(k.bytes, k.n));
     if (coll)
-        atomic_fetch_add_explicit(&coll->refs, 1, memory_order_relaxed);
+        collection_ref(coll);
     mutex_unlock(&s->lock);
     return coll;
 }
@@ -109,8 +109,7 @@ static void collect(struct shard *s, const char *db, struct found *f)
             f->cap = OV_MAX(64, f->cap * 2);
             f->all = ov_realloc(f->all, f->cap * sizeof(struct collection *));
         }
-        atomic_fetch_add_explicit(&coll->refs, 1, memory_order_relaxed);
-        f->all[f->n++] = coll;
+        f->all[f->n++] = collection_ref(coll);
     }
     mutex_unlock(&s->lock);
 }

@@ -3,6 +3,8 @@
 #ifndef OV_CATALOG_H
 #define OV_CATALOG_H
 
+#include <stdatomic.h>
+
 #include "index/index.h"
 #include "server/base/mutex.h"
 
@@ -36,6 +38,11 @@ void catalog_close(struct catalog *c);
 /* The collection, with a reference; NULL if absent. Thread: any; lock is short. */
 struct collection *catalog_get(struct catalog *c, const char *db, const char *name);
 void collection_unref(struct collection *c); /* accepts NULL */
+static inline struct collection *collection_ref(struct collection *c)
+{
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    return c;
+}
 
 /* A write statement enters and leaves. OK: the definition stays the newest until it leaves. PENDING while DDL has announced itself (call->wake
  * comes; call again, or catalog_cancel). CONFLICT: the definition was changed or dropped since catalog_get; resolve the name again, then enter. */

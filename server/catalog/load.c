@@ -45,8 +45,7 @@ static void note_unfinished(struct loader *l, struct collection *coll)
         l->cap = OV_MAX(8, l->cap * 2);
         l->unfinished = ov_realloc(l->unfinished, l->cap * sizeof(struct collection *));
     }
-    atomic_fetch_add(&coll->refs, 1);
-    l->unfinished[l->n_unfinished++] = coll;
+    l->unfinished[l->n_unfinished++] = collection_ref(coll);
 }
 
 static int load_definition(struct loader *l, const struct definition *d)
