@@ -24,7 +24,8 @@ struct operation {
     struct op_host *host;
     struct arena *arena;                 /* freed by the host after the reply */
     struct err err;
-    int64_t deadline_us;                 /* clock_mono_us; 0 = none (maxTimeMS) */
+    int64_t deadline_us;                 /* clock_mono_us; 0 = none (maxTimeMS): the host wakes a waiting operation when it passes */
+    int64_t wake_at_us;                  /* set by a step that answers WAIT: wake me then at the latest; 0 = no timer. Cleared by the host */
     int64_t slice_end_us;                /* set by the host before each step */
     _Atomic int interrupt;               /* 0, or the code: 11601 killOp, 279 client gone, 11600 shutdown, 50 */
     _Atomic int sched;                   /* the host's scheduling state */
