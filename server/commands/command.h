@@ -47,6 +47,7 @@ struct server { /* everything that lives as long as the daemon */
     _Atomic int64_t connections, connections_total, requests, bytes_in, bytes_out;
     _Atomic int64_t op_insert, op_query, op_update, op_delete, op_getmore, op_command;
     _Atomic bool shutting_down;
+    void (*stop)(struct server *s); /* asks the host to end the daemon; returns at once. Thread: any */
 };
 
 enum command_flags {
@@ -67,6 +68,7 @@ struct command_ctx { /* of one command; lives in its arena */
     bool extra_error_info;
     bool journaled;               /* write concern asks for j: true or w: "majority" */
     bool w0;
+    bool close_connection;        /* the host closes the connection instead of replying (fail points, shutdown) */
     void (*cleanup)(struct command_ctx *cx); /* run once when the command ends in any way; may be NULL */
 };
 typedef enum op_status (*command_fn)(struct command_ctx *cx); /* DONE (op.err tells failure), AGAIN, WAIT */
