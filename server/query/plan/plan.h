@@ -15,6 +15,7 @@ enum plan_kind {
 };
 struct plan_interval { /* byte range of encoded keys: from <= key < to */
     struct slice from, to;
+    uint32_t prefix; /* with plan.merge: so many bytes, equal in all its keys, stand before the fields of the asked order */
 };
 struct plan {
     enum plan_kind kind;
@@ -23,6 +24,8 @@ struct plan {
     uint32_t n_intervals;
     bool reverse;
     bool sorted;                  /* rows come in the asked order: no sort stage */
+    bool merge;                   /* each interval gives rows in the asked order: exec merges them on what follows each one's prefix.
+                                     Not set (rows of interval after interval): the whole is in that order already, or need not be */
     bool dedup;                   /* a multikey index can give one record several times */
     const struct match *filter;   /* what each fetched document must still match (the whole filter: cheap and always right) */
     const struct sort_spec *sort;
