@@ -1,0 +1,62 @@
+/* Documents by record id, many at a time: the ids come from an index, the documents from one multi-get. */
+#include "server/query/exec/exec_private.h"
+
+struct batch *batch_of(struct exec *x)
+{
+    if (OV_UNLIKELY(!x->batch)) {
+        uint64_t rows = x->sorter || !x->limit ? BATCH_ROWS : x->limit + x->skip;
+        struct batch *b = x->batch = arena_alloc(x->arena, sizeof(*b));
+        if (!b)
+            return NULL;
+        b->n = b->at = 0;
+        b->want = (size_t)OV_MIN(OV_MAX(rows, (uint64_t)8), (uint64_t)BATCH_ROWS);
+        b->fetched = false;
+    }
+    return x->batch;
+}
+
+void batch_add(struct exec *x, uint64_t rid)
+{
+    struct batch *b = x->batch;
+    if (x->plan->dedup && !rid_set_add(&x->seen, rid))
+        return;
+    store_be64(b->bytes[b->n], rid);
+    b->keys[b->n] = slice_of(b->bytes[b->n], 8);
+    b->rids[b->n++] = rid;
+}
+
+enum exec_status batch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err)
+{
+    struct batch *b = batch_of(x);
+    if (OV_UNLIKELY(!b)) {
+        err_set(err, ERR_EXCEEDED_MEMORY_LIMIT, "the query exceeds its memory limit");
+        return EXEC_ERROR;
+    }
+    for (;;) {
+        if (b->at == b->n) { /* all given, or none collected yet */
+            b->n = b->at = 0;
+            b->fetched = false;
+        }
+        if (!b->fetched) {
+            enum exec_status s = b->at > 0 ? EXEC_ROW : x->fill(x, call, err);
+            if (s != EXEC_ROW)
+                return s;
+            enum eng_result r = eng_multi_get(x->txn, x->coll->records, b->keys + b->at, b->n - b->at, ENG_GET_SNAPSHOT,
+                                              b->rows + b->at, call);
+            if (OV_UNLIKELY(r != ENG_OK))
+                return exec_engine(r, err);
+            b->fetched = true;
+        }
+        size_t i = b->at++;
+        if (OV_UNLIKELY(!b->rows[i].value.p))
+            continue; /* deleted since its index entry was read, at a newer snapshot */
+        x->docs_examined++;
+        *row = (struct exec_row){b->rids[i], b->rows[i].ts, b->rows[i].value.p, -1};
+        return EXEC_ROW;
+    }
+}
+
+void batch_unget(struct exec *x)
+{
+    x->batch->at--;
+}
