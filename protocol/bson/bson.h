@@ -33,22 +33,100 @@ struct biter {
  * Errors: ERR_INVALID_BSON; ERR_OVERFLOW past max_depth. */
 OV_MUST_CHECK int bson_check(const uint8_t *doc, size_t n, int max_depth, struct err *err);
 
-void biter_init(struct biter *it, const uint8_t *doc); /* a document or array, at its length */
-bool biter_next(struct biter *it, struct belem *e);    /* false at the end */
-uint32_t bdoc_len(const uint8_t *doc);                 /* the length that the document states */
-bool bdoc_empty(const uint8_t *doc);
-struct bval bdoc_get(const uint8_t *doc, const char *name); /* top level; type 0 if missing; the first of equal names */
-bool bval_is_missing(struct bval v);
-bool bval_is_number(struct bval v);  /* int, long, double, decimal */
+/* The number of bytes of a value of this type at p. biter_next is the hottest function of the server, hence inline: fixed sizes come from a table,
+ * lengths from the bytes; only the rare rest is a call. */
+extern const uint8_t bson_fixed_size[256]; /* BSON_SIZE_STR: 4 + length; BSON_SIZE_DOC: length; BSON_SIZE_RARE: bson_rare_size */
+enum { BSON_SIZE_STR = 0xFD, BSON_SIZE_DOC = 0xFE, BSON_SIZE_RARE = 0xFF };
+uint32_t bson_rare_size(uint8_t type, const uint8_t *p);
+static inline uint32_t bson_value_size(uint8_t type, const uint8_t *p)
+{
+    uint32_t n = bson_fixed_size[type];
+    if (OV_LIKELY(n < BSON_SIZE_STR))
+        return n;
+    if (n == BSON_SIZE_STR)
+        return 4 + load_le32(p);
+    return n == BSON_SIZE_DOC ? load_le32(p) : bson_rare_size(type, p);
+}
+/* strlen of a name whose document ends before `end`: eight bytes at a time where that stays inside. */
+static inline uint32_t bson_name_len(const uint8_t *s, const uint8_t *end)
+{
+    if (OV_LIKELY(end - s >= 8)) {
+        uint64_t w = load_le64(s), zero = (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
+        return OV_LIKELY(zero) ? (uint32_t)__builtin_ctzll(zero) >> 3 : 8 + (uint32_t)strlen((const char *)s + 8);
+    }
+    return (uint32_t)strlen((const char *)s);
+}
+
+static inline uint32_t bdoc_len(const uint8_t *doc) /* the length that the document states */
+{
+    return load_le32(doc);
+}
+static inline bool bdoc_empty(const uint8_t *doc)
+{
+    return load_le32(doc) <= 5;
+}
+static inline void biter_init(struct biter *it, const uint8_t *doc) /* a document or array, at its length */
+{
+    it->p = doc + 4;
+    it->end = doc + load_le32(doc) - 1;
+}
+static inline bool biter_next(struct biter *it, struct belem *e) /* false at the end */
+{
+    const uint8_t *p = it->p;
+    if (p >= it->end)
+        return false;
+    e->v.type = p[0];
+    e->name = (const char *)p + 1;
+    e->name_n = bson_name_len(p + 1, it->end);
+    p += 2 + e->name_n;
+    e->v.p = p;
+    e->v.n = bson_value_size(e->v.type, p);
+    it->p = p + e->v.n;
+    return true;
+}
+struct bval bdoc_getn(const uint8_t *doc, const char *name, size_t name_n); /* the same; name not NUL-terminated */
+static inline struct bval bdoc_get(const uint8_t *doc, const char *name)    /* top level; type 0 if missing; the first of equal names */
+{
+    return bdoc_getn(doc, name, strlen(name));
+}
+static inline bool bval_is_missing(struct bval v)
+{
+    return v.type == BSON_TYPE_EOD;
+}
+static inline bool bval_is_number(struct bval v) /* int, long, double, decimal */
+{
+    return v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_DOUBLE || v.type == BSON_TYPE_INT64 || v.type == BSON_TYPE_DECIMAL128;
+}
 const char *bval_type_name(uint8_t type); /* as $type and error messages name it: "int", "long", "object", "array", "missing" … */
 
 /* Scalars out of values of the right type. */
-int32_t bval_i32(struct bval v);
-int64_t bval_i64(struct bval v);      /* int32 and int64 */
-double bval_f64(struct bval v);       /* BSON double only */
-bool bval_bool(struct bval v);
-const char *bval_str(struct bval v, uint32_t *n); /* string, symbol, code: bytes without the NUL */
-const uint8_t *bval_doc(struct bval v);           /* document, array */
+static inline int32_t bval_i32(struct bval v)
+{
+    return (int32_t)load_le32(v.p);
+}
+static inline int64_t bval_i64(struct bval v) /* int32 and int64, date, timestamp */
+{
+    return v.type == BSON_TYPE_INT32 ? (int32_t)load_le32(v.p) : (int64_t)load_le64(v.p);
+}
+static inline double bval_f64(struct bval v) /* BSON double only */
+{
+    double d;
+    memcpy(&d, v.p, 8);
+    return d;
+}
+static inline bool bval_bool(struct bval v)
+{
+    return v.p[0] != 0;
+}
+static inline const char *bval_str(struct bval v, uint32_t *n) /* string, symbol, code: bytes without the NUL */
+{
+    *n = load_le32(v.p) - 1;
+    return (const char *)v.p + 4;
+}
+static inline const uint8_t *bval_doc(struct bval v) /* document, array */
+{
+    return v.p;
+}
 /* Number of any type as int64: false if it is no number, not integral (when exact), or out of range. */
 bool bval_to_i64(struct bval v, bool exact, int64_t *out);
 double bval_to_f64(struct bval v);    /* any number */
@@ -64,6 +142,13 @@ static inline bool bval_eq(struct bval a, struct bval b)
 int bdoc_cmp(const uint8_t *a, const uint8_t *b);
 int bval_class(uint8_t type); /* rank of the type class in that order: equal for types that compare as one (type bracketing) */
 uint64_t bval_hash(struct bval v, uint64_t seed); /* equal values (bval_eq) hash alike */
+
+/* Appends the order-preserving encoding of one value: memcmp of two encodings has the sign of bval_cmp, except that a missing value encodes as
+ * null. Self-terminating (a compound key is the concatenation), never a prefix of another; equal values encode equally. `descending` inverts
+ * every byte. Format: keyenc.c. Every encoding of a type starts with a byte in [*low, *high] of bval_keyenc_class (before inversion); the ranges
+ * of different classes are disjoint, and the byte *high + 1 starts no encoding of a lower class. */
+void bval_keyenc(struct buf *out, struct bval v, bool descending);
+void bval_keyenc_class(uint8_t type, uint8_t *low, uint8_t *high);
 
 /* Number arithmetic with the server's widening (int -> long -> error on overflow; double and decimal contaminate).
  * `out16` holds the raw result (8 or 16 bytes). Errors: ERR_BAD_VALUE on int64 overflow (the caller words it). */
@@ -100,7 +185,7 @@ struct bval bval_from_f64(double v, uint8_t scratch[8]);
 struct bval bval_from_doc(const uint8_t *doc); /* BSON_TYPE_DOCUMENT */
 extern const struct bval BVAL_NULL, BVAL_MISSING;
 
-/* Text as the shell shows it, as in error messages and E11000: {a: 1, b: "x"}; ObjectId('…'), new Date(1), null … Cut with "..." at `max`. */
+/* Text as the server shows it in error messages and E11000: { a: 1, b: "x" }, ObjectId('…'), new Date(1), null … Cut with "..." at `max`. */
 void bval_to_shell(struct buf *b, struct bval v, size_t max);
 const char *bval_shell(struct arena *a, struct bval v); /* the same as a C string in an arena */
 
@@ -115,7 +200,10 @@ struct bpath { /* compiled; parts borrowed from `text` */
         int32_t index; /* the part as an array index, or -1 */
     } *parts;
 };
-OV_MUST_CHECK int bpath_parse(struct arena *a, const char *text, struct bpath *out, struct err *err); /* copies text */
+/* Copies text. Errors, as of field paths: 40352 empty, 40353 ends with a dot, 15998 an empty part, ERR_OVERFLOW too many parts. */
+OV_MUST_CHECK int bpath_parse(struct arena *a, const char *text, struct bpath *out, struct err *err);
+/* The same for filters, where empty parts name fields called "". Errors: ERR_OVERFLOW. */
+OV_MUST_CHECK int bpath_parse_any(struct arena *a, const char *text, struct bpath *out, struct err *err);
 
 /* Walks `path` in doc by the query's rules (arrays: each element one level, and a numeric part also as an index) and calls fn for each value
  * reached. At a leaf array fn gets the array's elements first (in_array true, index) and then the array itself, when expand_leaf.
