@@ -1,0 +1,96 @@
+/* Running a pipeline: the chain, the document that was taken back, the last projection. */
+#include "server/query/stage/stage_private.h"
+
+struct exec_stage {
+    struct stage s;
+    struct exec *x;
+};
+struct pipeline {
+    struct exec_stage bottom;
+    struct stage *top;
+    const struct project *last;
+    struct buf taken_back;
+    bool again, eof;
+};
+
+static enum exec_status exec_stage_next(struct stage *s, const struct pull *p, const uint8_t **doc)
+{
+    struct exec_row row;
+    enum exec_status st = exec_next(OV_CONTAINER(s, struct exec_stage, s)->x, p->op, p->call, &row, p->err);
+    *doc = st == EXEC_ROW ? row.doc : NULL;
+    return st;
+}
+
+struct pipeline *pipeline_new(struct arena *a, struct exec *x, const struct pipeline_spec *spec,
+                              const struct project *last)
+{
+    struct pipeline *p = arena_zalloc(a, sizeof(*p));
+    uint32_t n = spec ? spec->n : 0;
+    p->bottom.x = x;
+    p->bottom.s.next = exec_stage_next;
+    p->top = &p->bottom.s;
+    p->last = last;
+    buf_init(&p->taken_back);
+    if (n && !last && spec->stages[n - 1].kind == STAGE_PROJECT)
+        p->last = spec->stages[--n].project;
+    for (uint32_t i = 0; i < n; i++)
+        p->top = stage_open(a, &spec->stages[i], p->top);
+    return p;
+}
+
+enum exec_status pipeline_next(struct pipeline *p, const struct pull *pull, const uint8_t **doc)
+{
+    if (OV_UNLIKELY(p->again)) {
+        p->again = false;
+        *doc = p->taken_back.p;
+        return EXEC_ROW;
+    }
+    if (p->eof)
+        return EXEC_EOF;
+    enum exec_status s = p->top->next(p->top, pull, doc);
+    p->eof = s == EXEC_EOF;
+    return s;
+}
+
+void pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out)
+{
+    if (p->last)
+        project_apply(p->last, doc, out);
+    else
+        buf_append(out, doc, bdoc_len(doc));
+}
+
+void pipeline_unget(struct pipeline *p, const uint8_t *doc)
+{
+    if (doc != p->taken_back.p) {
+        p->taken_back.len = 0;
+        buf_append(&p->taken_back, doc, bdoc_len(doc));
+    }
+    p->again = true;
+}
+
+bool pipeline_at_end(const struct pipeline *p)
+{
+    return !p->again && (p->eof || (p->top == &p->bottom.s && exec_at_end(p->bottom.x)));
+}
+
+void pipeline_suspend(struct pipeline *p)
+{
+    exec_suspend(p->bottom.x);
+}
+
+const struct exec *pipeline_exec(const struct pipeline *p)
+{
+    return p->bottom.x;
+}
+
+void pipeline_close(struct pipeline *p)
+{
+    if (!p)
+        return;
+    for (struct stage *s = p->top; s; s = s->below)
+        if (s->close)
+            s->close(s);
+    exec_close(p->bottom.x);
+    buf_free(&p->taken_back);
+}
