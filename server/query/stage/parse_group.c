@@ -65,11 +65,10 @@ static int parse_field(struct parse *p, const struct belem *e, struct group_fiel
         return err_set(p->err, 40235, "The field name '%s' cannot contain '.'", e->name);
     if (e->name[0] == '$')
         return err_set(p->err, 40236, "The field name '%s' cannot be an operator name", e->name);
-    if (e->v.type != BSON_TYPE_DOCUMENT || bdoc_empty(bval_doc(e->v)))
+    if (e->v.type != BSON_TYPE_DOCUMENT)
         return err_set(p->err, 40234, "The field '%s' must be an accumulator object", e->name);
     biter_init(&it, bval_doc(e->v));
-    biter_next(&it, &acc);
-    if (acc.name[0] != '$')
+    if (!biter_next(&it, &acc) || acc.name[0] != '$')
         return err_set(p->err, 40234, "The field '%s' must be an accumulator object", e->name);
     if (biter_next(&it, &second))
         return err_set(p->err, 40238, "The field '%s' must specify one accumulator", e->name);
