@@ -22,6 +22,7 @@ struct request {
     bool op_query;                /* came as OP_QUERY */
     bool no_reply;                /* moreToCome */
     bool exhaust_allowed;
+    bool continued;               /* a further round of an exhaust request: the client has just got the last reply */
     int32_t request_id;
 };
 
