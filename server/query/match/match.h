@@ -6,25 +6,43 @@
 #include "protocol/bson/bson.h"
 
 enum match_op {
-    MATCH_AND, MATCH_OR, MATCH_NOR, MATCH_NOT, /* children */
-    MATCH_EQ, MATCH_LT, MATCH_LTE, MATCH_GT, MATCH_GTE, /* path, value */
+    MATCH_AND,
+    MATCH_OR,
+    MATCH_NOR,
+    MATCH_NOT, /* children */
+    MATCH_EQ,
+    MATCH_LT,
+    MATCH_LTE,
+    MATCH_GT,
+    MATCH_GTE,    /* path, value */
     MATCH_IN,     /* path, values (sorted, unique) */
     MATCH_EXISTS, /* path, value: true or false in `flag` */
-    MATCH_TRUE, MATCH_FALSE,
-    MATCH_TYPE, MATCH_SIZE, MATCH_MOD, MATCH_ALL, MATCH_ELEM_MATCH, MATCH_REGEX, MATCH_BITS, /* path, private operands */
+    MATCH_TRUE,
+    MATCH_FALSE,
+    MATCH_TYPE,
+    MATCH_SIZE,
+    MATCH_MOD,
+    MATCH_ALL,
+    MATCH_ELEM_MATCH,
+    MATCH_REGEX,
+    MATCH_BITS, /* path, private operands */
+    MATCH_VALUE_IS,
+    MATCH_VALUE_OBJECT, /* roots that only match_parse_value makes: equal to `value`; a document that children[0] accepts */
 };
-/* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. */
+/* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. Folded while parsing: a list of one value is
+ * EQ, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one; AND, OR and NOT have no
+ * TRUE or FALSE below them. MATCH_REGEX: `value` is the regex. */
 
 struct match {
     enum match_op op;
-    struct bpath path;        /* of leaf nodes */
-    struct bval value;        /* operand, in the parse arena */
-    struct bval *values;      /* MATCH_IN */
+    struct bpath path;   /* of leaf nodes */
+    struct bval value;   /* operand, in the parse arena */
+    struct bval *values; /* MATCH_IN */
     uint32_t n_values;
-    bool flag;
-    struct match **children;  /* MATCH_AND … MATCH_NOT */
+    bool flag;               /* MATCH_EXISTS; of an OR: it stands for one $in */
+    struct match **children; /* MATCH_AND … MATCH_NOT */
     uint32_t n_children;
-    const void *priv;         /* operands of the later operators */
+    const void *priv; /* operands of the later operators */
 };
 
 struct match_result {

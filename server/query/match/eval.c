@@ -1,0 +1,136 @@
+/* Trees on documents and values. Inner nodes recurse (the parser bounds their depth), leaves walk their path and ask the
+ * operator's test (table.c) about each value reached. Nothing is allocated, nothing can fail.
+ *
+ * The positional index is that of the last leaf that matched inside an array, under AND alone: what $or, $nor and $not
+ * found says nothing about one element. (An $or that stands for one $in, flag set, does record.) */
+#include "server/query/match/match_private.h"
+
+struct walk {
+    const struct match *m;
+    match_test_fn test;
+    struct match_result *r;
+};
+
+static bool try_value(void *arg, struct bval v, bool in_array, int32_t index)
+{
+    const struct walk *w = arg;
+    if (!w->test(w->m, v, w->r))
+        return false;
+    if (w->r && index >= 0)
+        w->r->array_index = index;
+    return true;
+}
+
+/* An array at the end of a path: each element, then the whole. */
+static bool try_array(const struct match *m, match_test_fn test, struct bval arr, struct match_result *r)
+{
+    struct biter it;
+    struct belem e;
+    biter_init(&it, bval_doc(arr));
+    for (int32_t i = 0; biter_next(&it, &e); i++) {
+        if (test(m, e.v, r)) {
+            if (r)
+                r->array_index = i;
+            return true;
+        }
+    }
+    return test(m, arr, r);
+}
+
+static inline bool leaf_on_value(const struct match *m, struct bval v, bool expand, struct match_result *r)
+{
+    const struct match_test *t = &match_tests[m->op];
+    if (expand && t->expand && v.type == BSON_TYPE_ARRAY)
+        return try_array(m, t->test, v, r);
+    return t->test(m, v, r);
+}
+
+static bool leaf_on_doc(const struct match *m, const uint8_t *doc, struct match_result *r)
+{
+    if (OV_LIKELY(m->path.n_parts == 1)) /* no walk for the everyday case: a field of the document itself */
+        return leaf_on_value(m, bdoc_get(doc, m->path.text), true, r);
+    struct walk w = {m, match_tests[m->op].test, r};
+    return bpath_walk(&m->path, doc, match_tests[m->op].expand, try_value, &w);
+}
+
+static bool eval_doc(const struct match *m, const uint8_t *doc, struct match_result *r)
+{
+    switch (m->op) {
+    case MATCH_AND:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (!eval_doc(m->children[i], doc, r))
+                return false;
+        return true;
+    case MATCH_OR:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (eval_doc(m->children[i], doc, m->flag ? r : NULL))
+                return true;
+        return false;
+    case MATCH_NOR:
+    case MATCH_NOT:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (eval_doc(m->children[i], doc, NULL))
+                return false;
+        return true;
+    case MATCH_TRUE:
+        return true;
+    case MATCH_FALSE:
+        return false;
+    case MATCH_EXISTS:
+        if (!m->flag)
+            return !leaf_on_doc(m, doc, NULL);
+        return leaf_on_doc(m, doc, r);
+    default:
+        return leaf_on_doc(m, doc, r);
+    }
+}
+
+bool match_doc(const struct match *m, const uint8_t *doc, struct match_result *r)
+{
+    if (r)
+        r->array_index = -1;
+    if (eval_doc(m, doc, r))
+        return true;
+    if (r)
+        r->array_index = -1;
+    return false;
+}
+
+bool match_bare(const struct match *m, struct bval v, bool expand)
+{
+    switch (m->op) {
+    case MATCH_AND:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (!match_bare(m->children[i], v, expand))
+                return false;
+        return true;
+    case MATCH_OR:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (match_bare(m->children[i], v, expand))
+                return true;
+        return false;
+    case MATCH_NOR:
+    case MATCH_NOT:
+        for (uint32_t i = 0; i < m->n_children; i++)
+            if (match_bare(m->children[i], v, expand))
+                return false;
+        return true;
+    case MATCH_TRUE:
+        return true;
+    case MATCH_FALSE:
+        return false;
+    case MATCH_EXISTS:
+        return leaf_on_value(m, v, expand, NULL) == m->flag;
+    default:
+        return leaf_on_value(m, v, expand, NULL);
+    }
+}
+
+bool match_value(const struct match *m, struct bval v)
+{
+    if (m->op == MATCH_VALUE_IS)
+        return bval_eq(m->value, v);
+    if (m->op == MATCH_VALUE_OBJECT)
+        return v.type == BSON_TYPE_DOCUMENT && eval_doc(m->children[0], bval_doc(v), NULL);
+    return match_bare(m, v, true);
+}
