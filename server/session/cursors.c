@@ -115,7 +115,7 @@ static void put_to_sleep(struct cursor *c)
     eng_txn_release(c->txn);
 }
 
-void cursors_add(struct cursors *cs, struct cursor *c)
+int64_t cursors_add(struct cursors *cs, struct cursor *c)
 {
     int64_t now = clock_mono_us();
     OV_ASSERT(c->own_arena && c->id == 0);
@@ -128,7 +128,9 @@ void cursors_add(struct cursors *cs, struct cursor *c)
     map_put(cs->by_id, key_of(&c->id), c);
     cs->no_timeout += c->no_timeout;
     into_idle(cs, c, now);
+    int64_t id = c->id;
     mutex_unlock(&cs->mutex);
+    return id;
 }
 
 enum cursor_found cursors_take(struct cursors *cs, int64_t id, struct cursor **out)

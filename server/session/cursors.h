@@ -42,8 +42,8 @@ void cursor_init(struct cursor *c, struct arena *a);
 /* Closes pipeline, transaction and reference; then its memory is gone (cursor_new), or it is empty (cursor_init). Not in the table. */
 void cursor_free(struct cursors *cs, struct cursor *c);
 
-/* Suspends the cursor, lets go its snapshot and puts it into the table, idle. Sets c->id. */
-void cursors_add(struct cursors *cs, struct cursor *c);
+/* Suspends the cursor, lets go its snapshot and puts it into the table, idle. Its id: others may use and free it from then on. */
+int64_t cursors_add(struct cursors *cs, struct cursor *c);
 enum cursor_found { CURSOR_OK, CURSOR_NOT_FOUND, CURSOR_BUSY };
 /* Takes it: nobody else gets it until cursors_give_back or cursors_discard. */
 enum cursor_found cursors_take(struct cursors *cs, int64_t id, struct cursor **out);

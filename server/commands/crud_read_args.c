@@ -1,0 +1,87 @@
+/* Arguments that several reading commands share. */
+#include "server/commands/crud_read_private.h"
+
+uint64_t fields_present(const uint8_t *body, const char *const *names)
+{
+    struct biter it;
+    struct belem e;
+    uint64_t present = 0;
+    for (biter_init(&it, body); biter_next(&it, &e);)
+        for (unsigned i = 0; names[i]; i++)
+            if (names[i][0] == e.name[0] && strcmp(names[i], e.name) == 0) {
+                present |= (uint64_t)1 << i;
+                break;
+            }
+    return present;
+}
+
+int arg_simple_collation(struct command_ctx *cx)
+{
+    const uint8_t *collation;
+    uint32_t n;
+    int rc = arg_doc(cx, "collation", &collation);
+    if (rc != 0 || bdoc_empty(collation))
+        return rc;
+    struct bval locale = bdoc_get(collation, "locale");
+    if (locale.type == BSON_TYPE_UTF8 && strcmp(bval_str(locale, &n), "simple") == 0)
+        return 0;
+    return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "a collation other than simple is not implemented");
+}
+
+int arg_empty_let(struct command_ctx *cx)
+{
+    const uint8_t *let;
+    int rc = arg_doc(cx, "let", &let);
+    if (rc != 0 || bdoc_empty(let))
+        return rc;
+    return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "variables (let) are not implemented");
+}
+
+/* local, available and majority are one on a single node. */
+int arg_read_concern(struct command_ctx *cx)
+{
+    static const char *const plain[] = {"local", "available", "majority"};
+    const uint8_t *rc_doc;
+    uint32_t n;
+    int rc = arg_doc(cx, "readConcern", &rc_doc);
+    if (rc != 0 || bdoc_empty(rc_doc))
+        return rc;
+    struct bval level = bdoc_get(rc_doc, "level");
+    if (bval_is_missing(level))
+        return 0;
+    if (level.type != BSON_TYPE_UTF8)
+        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
+                       "BSON field 'readConcern.level' is the wrong type '%s', expected type 'string'",
+                       bval_type_name(level.type));
+    const char *name = bval_str(level, &n);
+    for (size_t i = 0; i < OV_LEN(plain); i++)
+        if (strcmp(plain[i], name) == 0)
+            return 0;
+    if (strcmp(name, "linearizable") == 0)
+        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
+                       "node needs to be a replica set member to use linearizable read concern");
+    if (strcmp(name, "snapshot") == 0)
+        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
+                       "node needs to be a replica set member to use readConcern: snapshot");
+    return err_set(&cx->op.err, ERR_BAD_VALUE,
+                   "Enumeration value '%s' for field 'readConcern.level' is not a valid value.", name);
+}
+
+int arg_hint(struct command_ctx *cx, struct bval *out)
+{
+    *out = bdoc_get(cx->req->body, "hint");
+    if (out->type == BSON_TYPE_DOCUMENT && bdoc_empty(bval_doc(*out)))
+        *out = BVAL_MISSING;
+    if (out->type == BSON_TYPE_EOD || out->type == BSON_TYPE_UTF8 || out->type == BSON_TYPE_DOCUMENT)
+        return 0;
+    return err_set(&cx->op.err, ERR_FAILED_TO_PARSE, "Hint must be a string or an object");
+}
+
+int arg_refused_flag(struct command_ctx *cx, const char *field)
+{
+    bool on;
+    int rc = arg_bool(cx, field, false, &on);
+    if (rc != 0 || !on)
+        return rc;
+    return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the option '%s' of %s is not implemented", field, cx->cmd->name);
+}
