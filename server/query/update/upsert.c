@@ -52,12 +52,9 @@ static int name_conflict(struct equalities *eq)
         if (strcmp(a, b) == 0)
             return err_set(eq->err, ERR_NOT_SINGLE_VALUE_FIELD,
                            "cannot infer query fields to set, path '%s' is matched twice", a);
-        if (strncmp(a, b, n) == 0 && b[n] == '.') {
-            bool later = eq->places[i].order > eq->places[i + 1].order;
+        if (strncmp(a, b, n) == 0 && b[n] == '.')
             return err_set(eq->err, ERR_NOT_SINGLE_VALUE_FIELD,
-                           "cannot infer query fields to set, both paths '%s' and '%s' are matched", later ? a : b,
-                           later ? b : a);
-        }
+                           "cannot infer query fields to set, both paths '%s' and '%s' are matched", b, a);
     }
     return eq->err->code;
 }
