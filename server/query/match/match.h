@@ -30,7 +30,7 @@ enum match_op {
     MATCH_VALUE_OBJECT, /* roots that only match_parse_value makes: equal to `value`; a document that children[0] accepts */
 };
 /* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. Folded while parsing: a list of one value is
- * EQ, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one; AND, OR and NOT have no
+ * EQ, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one (unless huge); AND, OR and NOT have no
  * TRUE or FALSE below them. MATCH_REGEX: `value` is the regex. */
 
 struct match {

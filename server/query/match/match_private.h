@@ -7,7 +7,12 @@
 
 /* Nesting of a filter, so that neither parsing nor evaluation outgrows the stack; a checked document (BSON_DEPTH_MAX) nests
  * less. */
-#define MATCH_DEPTH_MAX 200
+#define MATCH_DEPTH_MAX   200
+#define MATCH_NUMERIC_MAX 10 /* numeric parts of one path */
+#define MATCH_MERGE_MAX \
+    1024 /* children that move up when nested nodes are merged; beyond that copying would cost too much */
+#define MATCH_REGEX_JIT   256         /* regexes of one filter that are compiled to machine code */
+#define MATCH_REGEX_BYTES (64u << 20) /* compiled regexes of one filter */
 
 /* ---- parsing: parse.c ---- */
 
@@ -15,6 +20,8 @@ struct parser {
     struct arena *a;
     struct err *err;
     int depth;
+    uint32_t n_regexes;
+    size_t regex_bytes; /* held outside of the arena */
 };
 
 /* Children of a node that is being built. */
@@ -95,7 +102,6 @@ int match_parse_bits(struct parser *, const char *, const struct belem *, const 
                      struct match_list *); /* bits.c */
 int match_parse_regex(struct parser *, const char *, const struct belem *, const uint8_t *,
                       struct match_list *); /* regex.c */
-int match_parse_options(struct parser *, const char *, const struct belem *, const uint8_t *, struct match_list *);
 int match_regex_literal(struct parser *ps, const char *path, struct bval v, struct match_list *out);
 
 /* ---- evaluation: eval.c ---- */

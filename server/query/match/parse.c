@@ -18,10 +18,22 @@ struct match *match_node(struct parser *ps, enum match_op op)
     return m;
 }
 
+/* A numeric part is an index or a name, at each array on the way: a walk may try two ways for each. */
+static int check_path(struct parser *ps, const struct bpath *path)
+{
+    int numeric = 0;
+    for (uint32_t i = 0; i < path->n_parts; i++)
+        numeric += path->parts[i].index >= 0;
+    if (numeric > MATCH_NUMERIC_MAX)
+        return err_set(ps->err, ERR_BAD_VALUE, "the path '%s' has more than %d numeric parts", path->text,
+                       MATCH_NUMERIC_MAX);
+    return 0;
+}
+
 struct match *match_leaf(struct parser *ps, enum match_op op, const char *path)
 {
     struct match *m = match_node(ps, op);
-    if (m && path && bpath_parse(ps->a, path, &m->path, ps->err) != 0)
+    if (m && path && (bpath_parse_any(ps->a, path, &m->path, ps->err) != 0 || check_path(ps, &m->path) != 0))
         return NULL;
     return m;
 }
@@ -78,7 +90,7 @@ static struct match *fold(struct parser *ps, enum match_op op, const struct matc
     struct match_list flat = {0};
     for (uint32_t i = 0; i < l->n; i++) {
         struct match *c = l->p[i];
-        bool merge = c->op == op && c->flag == false;
+        bool merge = c->op == op && !c->flag && c->n_children <= MATCH_MERGE_MAX;
         if (c->op == absorbing)
             return c;
         for (uint32_t k = 0; merge && k < c->n_children; k++)
@@ -163,12 +175,18 @@ int match_parse_operators(struct parser *ps, const char *path, const uint8_t *su
 {
     struct biter it;
     struct belem e;
+    bool regex = false;
     int rc = 0;
     if (++ps->depth > MATCH_DEPTH_MAX)
         return err_set(ps->err, ERR_BAD_VALUE, "exceeded maximum query tree depth of %d", MATCH_DEPTH_MAX);
     biter_init(&it, sub);
     while (rc == 0 && biter_next(&it, &e)) {
         const struct match_operator *op = match_operator_find(e.name);
+        if (op && op->parse == match_parse_regex) { /* reads all of `sub`: once, however often its names are there */
+            if (regex)
+                continue;
+            regex = true;
+        }
         rc = op ? op->parse(ps, path, &e, sub, out) : err_set(ps->err, ERR_BAD_VALUE, "unknown operator: %s", e.name);
     }
     ps->depth--;

@@ -100,6 +100,15 @@ static int flags_of(struct parser *ps, const char *flags, uint32_t *out)
     return 0;
 }
 
+static int count_bytes(struct parser *ps, const pcre2_code *code)
+{
+    size_t size = 0, jit = 0;
+    pcre2_pattern_info(code, PCRE2_INFO_SIZE, &size);
+    pcre2_pattern_info(code, PCRE2_INFO_JITSIZE, &jit);
+    ps->regex_bytes += size + jit;
+    return ps->regex_bytes > MATCH_REGEX_BYTES ? match_full(ps) : 0;
+}
+
 static int compile(struct parser *ps, struct regex *rx)
 {
     uint32_t flags;
@@ -116,8 +125,9 @@ static int compile(struct parser *ps, struct regex *rx)
         return err_set(ps->err, 51091, "Regular expression is invalid: %s", (const char *)why);
     }
     arena_on_reset(ps->a, free_code, rx->code);
-    (void)pcre2_jit_compile(rx->code, PCRE2_JIT_COMPLETE); /* without it pcre2_match interprets */
-    return 0;
+    if (ps->n_regexes++ < MATCH_REGEX_JIT) /* the others, and all where there is no JIT, are interpreted */
+        (void)pcre2_jit_compile(rx->code, PCRE2_JIT_COMPLETE);
+    return count_bytes(ps, rx->code);
 }
 
 /* `v` is a regex in the arena: pattern, NUL, flags, NUL. */
@@ -155,6 +165,7 @@ static int text_of(struct parser *ps, const struct belem *e, const char **s, uin
     return 0;
 }
 
+/* $regex and $options, whichever comes first. */
 int match_parse_regex(struct parser *ps, const char *path, const struct belem *e, const uint8_t *sub,
                       struct match_list *out)
 {
@@ -162,9 +173,11 @@ int match_parse_regex(struct parser *ps, const char *path, const struct belem *e
     uint32_t pattern_n = 0, flags_n = 0;
     struct biter it;
     struct belem f;
+    bool found = false;
     int rc;
     biter_init(&it, sub);
     while (biter_next(&it, &f)) {
+        found |= strcmp(f.name, "$regex") == 0;
         if (strcmp(f.name, "$regex") == 0 && f.v.type == BSON_TYPE_REGEX) {
             const char *own = (const char *)f.v.p + strlen((const char *)f.v.p) + 1;
             pattern = (const char *)f.v.p;
@@ -185,6 +198,8 @@ int match_parse_regex(struct parser *ps, const char *path, const struct belem *e
                 return rc;
         }
     }
+    if (!found)
+        return err_set(ps->err, ERR_BAD_VALUE, "$options needs a $regex");
     struct bval v = {BSON_TYPE_REGEX, pattern_n + flags_n + 2, NULL};
     uint8_t *p = arena_zalloc(ps->a, v.n);
     if (!p)
@@ -193,15 +208,6 @@ int match_parse_regex(struct parser *ps, const char *path, const struct belem *e
     memcpy(p + pattern_n + 1, flags, flags_n);
     v.p = p;
     return push_regex(ps, path, v, out);
-}
-
-/* Read where $regex is parsed; alone it means nothing. */
-int match_parse_options(struct parser *ps, const char *path, const struct belem *e, const uint8_t *sub,
-                        struct match_list *out)
-{
-    if (bval_is_missing(bdoc_get(sub, "$regex")))
-        return err_set(ps->err, ERR_BAD_VALUE, "$options needs a $regex");
-    return 0;
 }
 
 /* ---- matching */

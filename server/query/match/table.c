@@ -19,7 +19,7 @@ static const struct match_operator operators[] = {
     {"$elemMatch", match_parse_elem},
     {"$mod", match_parse_mod},
     {"$regex", match_parse_regex},
-    {"$options", match_parse_options},
+    {"$options", match_parse_regex},
     {"$bitsAllSet", match_parse_bits},
     {"$bitsAllClear", match_parse_bits},
     {"$bitsAnySet", match_parse_bits},
