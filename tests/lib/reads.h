@@ -29,7 +29,7 @@ void fix_free(struct fix *f);
 void fix_put(struct fix *f, uint64_t keyspace, struct slice key, struct slice value);
 void fix_delete_doc(struct fix *f,
                     int id); /* the record alone: its index entries stay, as for a reader with an older page */
-struct slice fix_key(struct fix *f, const char *json_array); /* the encodings of its values, one after the other */
+struct slice fix_key(struct fix *f, const char *json_array); /* of integers: their keys, one after the other */
 struct slice fix_after(struct fix *f, struct slice key);     /* above all keys that begin with it */
 struct plan_interval fix_interval(struct fix *f, const char *from, const char *upto); /* both ends included */
 /* Ends the step and waits for the wake-up, or just ends it; then enters the next. */

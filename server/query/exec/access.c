@@ -63,9 +63,9 @@ static void point_unget(struct exec *x)
 static enum exec_status points_fill(struct exec *x, struct eng_call *call, struct err *err)
 {
     const struct plan *p = x->plan;
-    struct batch *b = x->batch;
+    struct fetch *b = x->fetch;
     while (b->n == 0 && x->next < p->n_intervals) {
-        struct slice keys[BATCH_ROWS];
+        struct slice keys[FETCH_ROWS];
         size_t n = OV_MIN((size_t)(p->n_intervals - x->next), b->want);
         for (size_t i = 0; i < n; i++) {
             size_t k = x->next + i;
@@ -76,7 +76,7 @@ static enum exec_status points_fill(struct exec *x, struct eng_call *call, struc
             return exec_engine(r, err);
         for (size_t i = 0; i < n; i++)
             if (b->rows[i].value.p)
-                batch_add(x, load_be64(b->rows[i].value.p));
+                fetch_add(x, load_be64(b->rows[i].value.p));
         x->next += (uint32_t)n;
         x->keys_examined += n;
     }
@@ -88,21 +88,21 @@ static enum exec_status points_fill(struct exec *x, struct eng_call *call, struc
 static struct eng_range interval_range(const struct exec *x, uint32_t i)
 {
     const struct plan *p = x->plan;
-    uint64_t rows = x->sorter || !x->limit ? BATCH_ROWS : x->limit + x->skip;
+    uint64_t rows = x->sorter || !x->limit ? FETCH_ROWS : x->limit + x->skip;
     return (struct eng_range){
         .keyspace = p->index->keyspace,
         .from = p->intervals[i].from,
         .to = p->intervals[i].to,
         .reverse = p->reverse,
         .keys_only = !p->index->unique && !p->index->is_id, /* unique ones hold the record id in the value */
-        .page_rows = (uint32_t)OV_MIN(OV_MAX(rows, (uint64_t)8), (uint64_t)BATCH_ROWS),
+        .page_rows = (uint32_t)OV_MIN(OV_MAX(rows, (uint64_t)8), (uint64_t)FETCH_ROWS),
     };
 }
 
 /* What the page at hand gives; a further page only if that was nothing. */
 static enum exec_status intervals_fill(struct exec *x, struct eng_call *call, struct err *err)
 {
-    struct batch *b = x->batch;
+    struct fetch *b = x->fetch;
     const struct eng_row *row;
     while (b->n == 0) {
         enum exec_status s = x->next ? range_scan_peek(x->scans, x->txn, call, &row, err) : EXEC_EOF;
@@ -118,8 +118,8 @@ static enum exec_status intervals_fill(struct exec *x, struct eng_call *call, st
         }
         if (s != EXEC_ROW)
             return s;
-        for (struct range_scan *r = x->scans; r->at < r->page.n && b->n < BATCH_ROWS; r->at++) {
-            batch_add(x, index_entry_rid(x->plan->index, &r->page.rows[r->at]));
+        for (struct range_scan *r = x->scans; r->at < r->page.n && b->n < FETCH_ROWS; r->at++) {
+            fetch_add(x, index_entry_rid(x->plan->index, &r->page.rows[r->at]));
             x->keys_examined++;
         }
     }
@@ -138,7 +138,7 @@ static void open_collscan(struct exec *x)
 {
     struct eng_range all = {.keyspace = x->coll->records, .reverse = x->plan->reverse};
     uint64_t few = x->limit + x->skip;
-    if (x->limit && !x->sorter && few < BATCH_ROWS)
+    if (x->limit && !x->sorter && few < FETCH_ROWS)
         all.page_rows = (uint32_t)OV_MAX(few, (uint64_t)8);
     x->scans = arena_zalloc(x->arena, sizeof(*x->scans));
     x->n_scans = 1;
@@ -153,8 +153,8 @@ static void open_ixscan(struct exec *x)
     bool merged = p->merge && p->n_intervals > 1;
     x->n_scans = merged ? p->n_intervals : 1;
     x->scans = arena_zalloc(x->arena, x->n_scans * sizeof(*x->scans));
-    x->access = batch_next;
-    x->access_unget = batch_unget;
+    x->access = fetch_next;
+    x->access_unget = fetch_unget;
     x->fill = merged ? merge_fill : intervals_fill;
     if (!merged)
         return;
@@ -162,6 +162,7 @@ static void open_ixscan(struct exec *x)
     for (uint32_t i = 0; i < x->n_scans; i++) {
         struct eng_range range = interval_range(x, i);
         range_scan_init(&x->scans[i], &range);
+        x->scans[i].keeps_head = true;
     }
 }
 
@@ -181,8 +182,8 @@ void access_open(struct exec *x)
         x->access = point_next;
         x->access_unget = point_unget;
     } else {
-        x->access = batch_next;
-        x->access_unget = batch_unget;
+        x->access = fetch_next;
+        x->access_unget = fetch_unget;
         x->fill = points_fill;
     }
 }
@@ -191,17 +192,16 @@ void access_suspend(struct exec *x)
 {
     for (uint32_t i = 0; i < x->n_scans; i++)
         range_scan_suspend(&x->scans[i]);
-    x->n_heap = x->primed = 0;
-    if (x->batch)
-        x->batch->fetched = false;
+    if (x->fetch)
+        x->fetch->fetched = false;
 }
 
 bool access_at_end(const struct exec *x)
 {
     if (x->access == point_next)
         return x->point == POINT_DONE;
-    if (x->access == batch_next && x->fill == points_fill)
-        return x->next == x->plan->n_intervals && (!x->batch || x->batch->at == x->batch->n);
+    if (x->access == fetch_next && x->fill == points_fill)
+        return x->next == x->plan->n_intervals && (!x->fetch || x->fetch->at == x->fetch->n);
     return x->access == empty_next;
 }
 

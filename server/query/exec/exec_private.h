@@ -14,16 +14,30 @@ struct range_scan {
     struct eng_page page; /* borrowed */
     size_t at;            /* the next row of the page */
     bool last_page;
-    bool placed; /* goes on at `place` instead of the range's start */
+    bool
+        keeps_head; /* an index entry that was peeked at survives a suspension: scans that are merged need their heads all at once */
+    bool has_head;       /* `head` is the next row, instead of the page's */
+    struct eng_row head; /* key in `place`, value in `head_value` */
+    uint8_t head_value[8];
+    enum { PLACE_START, PLACE_AT, PLACE_PAST } placed; /* goes on at, or behind, `place` instead of the range's start */
     struct buf place;
 };
 void range_scan_init(struct range_scan *r, const struct eng_range *range);
 /* ROW: *row is the next one, borrowed; it stays the next until range_scan_take. */
 enum exec_status range_scan_peek(struct range_scan *r, struct eng_txn *t, struct eng_call *call,
                                  const struct eng_row **row, struct err *err);
+static inline const struct eng_row *range_scan_row(const struct range_scan *r) /* that peek gave */
+{
+    return r->has_head ? &r->head : &r->page.rows[r->at];
+}
 static inline void range_scan_take(struct range_scan *r)
 {
-    r->at++;
+    if (r->has_head) {
+        r->has_head = false;
+        r->placed = PLACE_PAST;
+    } else {
+        r->at++;
+    }
 }
 void range_scan_suspend(struct range_scan *r);
 void range_scan_close(struct range_scan *r);
@@ -37,16 +51,16 @@ struct rid_set {
 bool rid_set_add(struct rid_set *s, uint64_t rid); /* false: it is in it */
 void rid_set_free(struct rid_set *s);
 
-/* ---- record ids whose documents are fetched together (batch.c) ---- */
+/* ---- record ids whose documents are fetched together (fetch.c) ---- */
 
-enum { BATCH_ROWS = 128 };
-struct batch {
+enum { FETCH_ROWS = 128 };
+struct fetch {
     size_t n, at, want; /* ids; the next to give; how many make it worth fetching */
     bool fetched;       /* `rows` from `at` on are there, borrowed */
-    uint64_t rids[BATCH_ROWS];
-    uint8_t bytes[BATCH_ROWS][8];
-    struct slice keys[BATCH_ROWS];
-    struct eng_row rows[BATCH_ROWS];
+    uint64_t rids[FETCH_ROWS];
+    uint8_t bytes[FETCH_ROWS][8];
+    struct slice keys[FETCH_ROWS];
+    struct eng_row rows[FETCH_ROWS];
 };
 
 /* ---- the whole ---- */
@@ -72,7 +86,8 @@ struct exec {
     uint32_t n_scans;
     uint32_t *heap;          /* merged: scans with a row, the next one first */
     uint32_t n_heap, primed; /* scans that have been put into it */
-    struct batch *batch;
+    bool root_taken;         /* the first one's row has been taken: it has to be asked for its next */
+    struct fetch *fetch;
     struct rid_set seen;
     struct sorter *sorter;
     bool collected;
@@ -83,10 +98,10 @@ void access_suspend(struct exec *x);
 bool access_at_end(const struct exec *x);
 void access_close(struct exec *x);
 
-enum exec_status batch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err);
-void batch_unget(struct exec *x);
-struct batch *batch_of(struct exec *x);
-void batch_add(struct exec *x, uint64_t rid); /* unless the plan says dedup and it has been given */
+enum exec_status fetch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err);
+void fetch_unget(struct exec *x);
+struct fetch *fetch_of(struct exec *x);
+void fetch_add(struct exec *x, uint64_t rid); /* unless the plan says dedup and it has been given */
 
 enum exec_status merge_fill(struct exec *x, struct eng_call *call, struct err *err);
 

@@ -3,8 +3,7 @@
 
 static struct slice rest_of_key(const struct exec *x, uint32_t scan)
 {
-    const struct range_scan *r = &x->scans[scan];
-    struct slice key = r->page.rows[r->at].key;
+    struct slice key = range_scan_row(&x->scans[scan])->key;
     uint32_t prefix = x->plan->intervals[scan].prefix;
     return prefix < key.n ? slice_of(key.p + prefix, key.n - prefix) : slice_of(key.p, 0);
 }
@@ -37,7 +36,7 @@ static void sift_up(struct exec *x, uint32_t i)
     h[i] = moving;
 }
 
-/* Every scan that has a row, in the heap. Begun anew after each suspension: other rows may be the first ones then. */
+/* Every scan that has a row, in the heap. */
 static enum exec_status prime(struct exec *x, struct eng_call *call, struct err *err)
 {
     const struct eng_row *row;
@@ -53,25 +52,35 @@ static enum exec_status prime(struct exec *x, struct eng_call *call, struct err 
     return EXEC_ROW;
 }
 
+/* The first scan's next row instead of the one that was taken. */
+static enum exec_status advance_root(struct exec *x, struct eng_call *call, struct err *err)
+{
+    const struct eng_row *row;
+    enum exec_status s = range_scan_peek(&x->scans[x->heap[0]], x->txn, call, &row, err);
+    if (s == EXEC_EOF)
+        x->heap[0] = x->heap[--x->n_heap];
+    else if (s != EXEC_ROW)
+        return s;
+    x->root_taken = false;
+    if (x->n_heap)
+        sift_down(x, 0);
+    return EXEC_ROW;
+}
+
 enum exec_status merge_fill(struct exec *x, struct eng_call *call, struct err *err)
 {
-    struct batch *b = x->batch;
-    const struct eng_row *row;
+    struct fetch *b = x->fetch;
     enum exec_status s = prime(x, call, err);
-    while (s == EXEC_ROW && x->n_heap && b->n < b->want) {
-        struct range_scan *r = &x->scans[x->heap[0]];
-        batch_add(x, index_entry_rid(x->plan->index, &r->page.rows[r->at]));
+    while (s == EXEC_ROW) {
+        if (x->root_taken && (s = advance_root(x, call, err)) != EXEC_ROW)
+            return s;
+        if (x->n_heap == 0 || b->n >= b->want)
+            return b->n ? EXEC_ROW : EXEC_EOF;
+        struct range_scan *first = &x->scans[x->heap[0]];
+        fetch_add(x, index_entry_rid(x->plan->index, range_scan_row(first)));
         x->keys_examined++;
-        range_scan_take(r);
-        s = range_scan_peek(r, x->txn, call, &row, err);
-        if (s == EXEC_EOF) {
-            x->heap[0] = x->heap[--x->n_heap];
-            s = EXEC_ROW;
-        }
-        if (s == EXEC_ROW && x->n_heap)
-            sift_down(x, 0);
+        range_scan_take(first);
+        x->root_taken = true;
     }
-    if (s != EXEC_ROW)
-        return s;
-    return b->n ? EXEC_ROW : EXEC_EOF;
+    return s;
 }

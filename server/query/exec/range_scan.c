@@ -11,16 +11,25 @@ void range_scan_init(struct range_scan *r, const struct eng_range *range)
 static void open_scan(struct range_scan *r, struct eng_txn *t)
 {
     struct eng_range range = r->range;
-    if (r->placed && range.reverse)
-        range.to = buf_slice(&r->place);
-    else if (r->placed)
-        range.from = buf_slice(&r->place);
+    if (r->placed != PLACE_START) {
+        /* `from` is inside the range and `to` outside; a key with a zero behind it is the next one. */
+        if ((r->placed == PLACE_PAST) != range.reverse)
+            buf_byte(&r->place, 0);
+        if (range.reverse)
+            range.to = buf_slice(&r->place);
+        else
+            range.from = buf_slice(&r->place);
+    }
     r->scan = eng_scan_open(t, &range);
 }
 
 enum exec_status range_scan_peek(struct range_scan *r, struct eng_txn *t, struct eng_call *call,
                                  const struct eng_row **row, struct err *err)
 {
+    if (r->has_head) {
+        *row = &r->head;
+        return EXEC_ROW;
+    }
     while (r->at == r->page.n) {
         if (r->last_page)
             return EXEC_EOF;
@@ -38,16 +47,25 @@ enum exec_status range_scan_peek(struct range_scan *r, struct eng_txn *t, struct
     return EXEC_ROW;
 }
 
+static void keep_head(struct range_scan *r, const struct eng_row *row)
+{
+    OV_ASSERT(row->value.n <= sizeof(r->head_value)); /* a record id, or nothing */
+    if (row->value.n)
+        memcpy(r->head_value, row->value.p, row->value.n);
+    r->head = (struct eng_row){buf_slice(&r->place), slice_of(r->head_value, row->value.n), row->ts};
+    r->has_head = true;
+}
+
 void range_scan_suspend(struct range_scan *r)
 {
     if (r->at < r->page.n) {
-        struct slice key = r->page.rows[r->at].key;
+        const struct eng_row *row = &r->page.rows[r->at];
         r->place.len = 0;
-        buf_append(&r->place, key.p, key.n);
-        if (r->range.reverse)
-            buf_byte(&r->place, 0); /* the range's end is outside: the first key behind this one */
-        r->placed = true;
+        buf_append(&r->place, row->key.p, row->key.n);
+        r->placed = PLACE_AT;
         r->last_page = false;
+        if (r->keeps_head)
+            keep_head(r, row);
         eng_scan_close(r->scan);
         r->scan = NULL;
     }

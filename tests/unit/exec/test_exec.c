@@ -108,7 +108,7 @@ static int by_a_down(const void *a, const void *b)
 static int by_c(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b, c = x * 7 % DOCS - y * 7 % DOCS;
-    return c ? c : x % 3 - y % 3 ? x % 3 - y % 3 : x - y;
+    return c ? c : x - y;
 }
 
 static int by_c_down(const void *a, const void *b)
@@ -136,6 +136,15 @@ static bool b_0_or_2(int id)
     return id % 3 != 1;
 }
 
+/* Libcheck cannot print texts of that length. */
+static void check_same(const char *got, const char *want)
+{
+    size_t i = 0;
+    while (got[i] && got[i] == want[i])
+        i++;
+    ck_assert_msg(got[i] == want[i], "from byte %zu on: got %.60s, want %.60s", i, got + i, want + i);
+}
+
 /* Runs the plan however it can be interrupted. */
 #define CHECK_RUNS(f, plan, match, compare, skip, limit)                      \
     do {                                                                      \
@@ -143,7 +152,7 @@ static bool b_0_or_2(int id)
             (f)->slices = how & 1;                                            \
             (f)->suspend = how & 2;                                           \
             const char *want = expected((match), (compare), (skip), (limit)); \
-            ck_assert_str_eq(fix_run((f), (plan), (skip), (limit)), want);    \
+            check_same(fix_run((f), (plan), (skip), (limit)), want);          \
         }                                                                     \
     } while (0)
 
@@ -204,7 +213,7 @@ START_TEST(one_key_is_looked_up)
     plan.filter = filter_of(&f, "{_id: 17, b: 1}");
     ck_assert_str_eq(fix_run(&f, &plan, 0, 0), "");
     plan.filter = NULL;
-    at.from = fix_key(&f, "[17.5]");
+    at.from = fix_key(&f, "[5000]");
     ck_assert_str_eq(fix_run(&f, &plan, 0, 0), "");
     at.from = fix_key(&f, "[30]");
     fix_delete_doc(&f, 30);

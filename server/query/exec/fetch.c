@@ -1,23 +1,23 @@
 /* Documents by record id, many at a time: the ids come from an index, the documents from one multi-get. */
 #include "server/query/exec/exec_private.h"
 
-struct batch *batch_of(struct exec *x)
+struct fetch *fetch_of(struct exec *x)
 {
-    if (OV_UNLIKELY(!x->batch)) {
-        uint64_t rows = x->sorter || !x->limit ? BATCH_ROWS : x->limit + x->skip;
-        struct batch *b = x->batch = arena_alloc(x->arena, sizeof(*b));
+    if (OV_UNLIKELY(!x->fetch)) {
+        uint64_t rows = x->sorter || !x->limit ? FETCH_ROWS : x->limit + x->skip;
+        struct fetch *b = x->fetch = arena_alloc(x->arena, sizeof(*b));
         if (!b)
             return NULL;
         b->n = b->at = 0;
-        b->want = (size_t)OV_MIN(OV_MAX(rows, (uint64_t)8), (uint64_t)BATCH_ROWS);
+        b->want = (size_t)OV_MIN(OV_MAX(rows, (uint64_t)8), (uint64_t)FETCH_ROWS);
         b->fetched = false;
     }
-    return x->batch;
+    return x->fetch;
 }
 
-void batch_add(struct exec *x, uint64_t rid)
+void fetch_add(struct exec *x, uint64_t rid)
 {
-    struct batch *b = x->batch;
+    struct fetch *b = x->fetch;
     if (x->plan->dedup && !rid_set_add(&x->seen, rid))
         return;
     store_be64(b->bytes[b->n], rid);
@@ -25,9 +25,9 @@ void batch_add(struct exec *x, uint64_t rid)
     b->rids[b->n++] = rid;
 }
 
-enum exec_status batch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err)
+enum exec_status fetch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err)
 {
-    struct batch *b = batch_of(x);
+    struct fetch *b = fetch_of(x);
     if (OV_UNLIKELY(!b)) {
         err_set(err, ERR_EXCEEDED_MEMORY_LIMIT, "the query exceeds its memory limit");
         return EXEC_ERROR;
@@ -56,7 +56,7 @@ enum exec_status batch_next(struct exec *x, struct eng_call *call, struct exec_r
     }
 }
 
-void batch_unget(struct exec *x)
+void fetch_unget(struct exec *x)
 {
-    x->batch->at--;
+    x->fetch->at--;
 }
