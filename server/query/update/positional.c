@@ -147,6 +147,7 @@ struct expand {
     const struct leaf *leaf;
     struct place *places;
     uint32_t n, cap;
+    size_t bytes; /* taken so far */
     struct part parts[UPDATE_PARTS_MAX];
     struct buf wrap; /* {id: element} for a filter */
 };
@@ -165,6 +166,9 @@ static int add_place(struct expand *x)
     uint32_t n = x->leaf->n_parts, bytes = 0;
     for (uint32_t i = 0; i < n; i++)
         bytes += x->parts[i].n + 1;
+    x->bytes += n * sizeof(struct part) + bytes + sizeof(struct place);
+    if (x->bytes > UPDATE_EXPAND_MAX)
+        return out_of_memory(x->ap->err);
     struct part *parts = arena_alloc(a, n * sizeof(*parts));
     char *path = arena_alloc(a, bytes);
     if (!parts || !path)
@@ -194,9 +198,23 @@ static bool passes_filter(struct expand *x, const struct part *part, struct bval
     return match_doc(f->match, x->wrap.p, NULL);
 }
 
-static int walk(struct expand *x, uint32_t depth, struct bval v, const char *name);
+static int walk(struct expand *x, uint32_t depth, struct bval v);
 
-static int walk_array(struct expand *x, uint32_t depth, struct bval v, const char *name)
+static int no_array(struct expand *x, uint32_t depth, struct bval v)
+{
+    struct arena *a = x->ap->a;
+    const struct part *last = &x->parts[depth - 1]; /* no path starts with a positional part */
+    if (!bval_is_missing(v))
+        return err_set(x->ap->err, ERR_BAD_VALUE, "Cannot apply array updates to non-array element %s",
+                       elem_text(a, arena_strndup(a, last->s, last->n), v));
+    const char *path = "";
+    for (uint32_t i = 0; i < depth; i++)
+        path = arena_printf(a, "%s%s%.*s", path, i ? "." : "", (int)x->parts[i].n, x->parts[i].s);
+    return err_set(x->ap->err, ERR_BAD_VALUE,
+                   "The path '%s' must exist in the document in order to apply array updates.", path);
+}
+
+static int walk_array(struct expand *x, uint32_t depth, struct bval v)
 {
     const struct part *part = &x->leaf->parts[depth];
     char scratch[12];
@@ -204,22 +222,15 @@ static int walk_array(struct expand *x, uint32_t depth, struct bval v, const cha
     struct belem e;
     uint32_t i = 0;
 
-    if (bval_is_missing(v)) {
-        const struct part *last = &x->leaf->parts[depth - 1];
-        return err_set(x->ap->err, ERR_BAD_VALUE,
-                       "The path '%.*s' must exist in the document in order to apply array updates.",
-                       (int)(last->s + last->n - x->leaf->path), x->leaf->path);
-    }
     if (v.type != BSON_TYPE_ARRAY)
-        return err_set(x->ap->err, ERR_BAD_VALUE, "Cannot apply array updates to non-array element %s",
-                       elem_text(x->ap->a, name, v));
+        return no_array(x, depth, v);
     biter_init(&it, bval_doc(v));
     for (; biter_next(&it, &e); i++) {
         if (part->kind == PART_FILTER && !passes_filter(x, part, e.v))
             continue;
         const char *s = bw_index(i, scratch);
         x->parts[depth] = part_of(s, (uint32_t)strlen(s));
-        int rc = walk(x, depth + 1, e.v, s);
+        int rc = walk(x, depth + 1, e.v);
         if (rc)
             return rc;
     }
@@ -241,13 +252,13 @@ static struct bval step(struct bval v, const struct part *part)
     return BVAL_MISSING;
 }
 
-static int walk(struct expand *x, uint32_t depth, struct bval v, const char *name)
+static int walk(struct expand *x, uint32_t depth, struct bval v)
 {
     if (depth == x->leaf->n_parts)
         return add_place(x);
     const struct part *part = &x->leaf->parts[depth];
     if (part->kind == PART_ALL || part->kind == PART_FILTER)
-        return walk_array(x, depth, v, name);
+        return walk_array(x, depth, v);
     char scratch[12];
     x->parts[depth] = *part;
     if (part->kind == PART_POSITIONAL) {
@@ -257,10 +268,7 @@ static int walk(struct expand *x, uint32_t depth, struct bval v, const char *nam
         const char *s = bw_index((uint32_t)x->ap->array_index, scratch);
         x->parts[depth] = part_of(s, (uint32_t)strlen(s));
     }
-    char *text = arena_strndup(x->ap->a, x->parts[depth].s, x->parts[depth].n);
-    if (!text)
-        return out_of_memory(x->ap->err);
-    return walk(x, depth + 1, step(v, &x->parts[depth]), text);
+    return walk(x, depth + 1, step(v, &x->parts[depth]));
 }
 
 int positional_expand(struct apply *ap, struct node *root)
@@ -275,7 +283,7 @@ int positional_expand(struct apply *ap, struct node *root)
         x.leaf = &ap->u->leaves[i];
         if (x.leaf->op->idle && x.leaf->op->idle(ap, x.leaf))
             continue;
-        rc = walk(&x, 0, bval_from_doc(ap->doc), "");
+        rc = walk(&x, 0, bval_from_doc(ap->doc));
     }
     buf_free(&x.wrap);
     return rc ? rc : tree_build(ap->a, x.places, x.n, root, ap->err);

@@ -7,6 +7,7 @@
 #define UPDATE_PARTS_MAX  200     /* parts of one path: bounds recursion over the tree */
 #define UPDATE_PAD_MAX    1500000 /* nulls that one numeric part may put behind an array's end */
 #define UPDATE_NEST_MAX   100     /* levels of a stored document */
+#define UPDATE_EXPAND_MAX (256u << 20) /* bytes of the plain paths that positional parts stand for, in one document */
 #define UPDATE_NO_INDEX   UINT32_MAX
 #define UPDATE_HUGE_INDEX (UINT32_MAX - 1) /* digits alone, but no array is that long */
 
@@ -192,6 +193,7 @@ bool timestamp_is_zero(struct bval v);
 struct value_set {
     struct bval *slots;
     uint32_t mask, n;
+    uint64_t seed;
 };
 bool value_set_init(struct value_set *s, struct arena *a, uint32_t max); /* false: no memory */
 bool value_set_add(struct value_set *s, struct bval v);                  /* false: is there already */

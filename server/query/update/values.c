@@ -34,13 +34,14 @@ bool value_set_init(struct value_set *s, struct arena *a, uint32_t max)
     while (slots < 2 * (uint64_t)max)
         slots *= 2;
     *s = (struct value_set){.slots = arena_zalloc(a, slots * sizeof(*s->slots)), .mask = slots - 1};
+    s->seed = (uint64_t)(uintptr_t)s->slots; /* where memory lies is what a client does not know */
     return s->slots != NULL;
 }
 
 /* Its slot, or the free one where it would go (a free slot has type 0: missing). */
 static struct bval *find_slot(const struct value_set *s, struct bval v)
 {
-    uint32_t i = (uint32_t)bval_hash(v, 0) & s->mask;
+    uint32_t i = (uint32_t)bval_hash(v, s->seed) & s->mask;
     while (s->slots[i].type && !bval_eq(s->slots[i], v))
         i = (i + 1) & s->mask;
     return &s->slots[i];

@@ -63,6 +63,8 @@ START_TEST(errors)
     } rows[] = {
         {"{_id: 1}", "{$set: {'a.$[]': 1}}", NULL, 2,
          "The path 'a' must exist in the document in order to apply array updates."},
+        {"{_id: 1, a: [{b: [1]}, {}]}", "{$set: {'a.$[].b.$[]': 1}}", NULL, 2,
+         "The path 'a.1.b' must exist in the document in order to apply array updates."},
         {"{_id: 1, a: {b: 1}}", "{$set: {'a.b.$[]': 1}}", NULL, 2,
          "Cannot apply array updates to non-array element b: 1"},
         {"{a: [1]}", "{$set: {'a.$[y]': 1}}", "{'0': {x: 1}}", 2,
