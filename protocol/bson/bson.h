@@ -9,7 +9,7 @@
 #include "server/base/buf.h"
 #include "server/base/err.h"
 
-#define BSON_DOC_MAX (16u * 1024 * 1024)          /* a stored document */
+#define BSON_DOC_MAX   (16u * 1024 * 1024)        /* a stored document */
 #define BSON_INPUT_MAX (BSON_DOC_MAX + 16 * 1024) /* a document on the wire */
 #define BSON_DEPTH_MAX 200                        /* nesting that bson_check accepts; stored documents: 100 */
 
@@ -35,7 +35,8 @@ OV_MUST_CHECK int bson_check(const uint8_t *doc, size_t n, int max_depth, struct
 
 /* The number of bytes of a value of this type at p. biter_next is the hottest function of the server, hence inline: fixed sizes come from a table,
  * lengths from the bytes; only the rare rest is a call. */
-extern const uint8_t bson_fixed_size[256]; /* BSON_SIZE_STR: 4 + length; BSON_SIZE_DOC: length; BSON_SIZE_RARE: bson_rare_size */
+extern const uint8_t
+    bson_fixed_size[256]; /* BSON_SIZE_STR: 4 + length; BSON_SIZE_DOC: length; BSON_SIZE_RARE: bson_rare_size */
 enum { BSON_SIZE_STR = 0xFD, BSON_SIZE_DOC = 0xFE, BSON_SIZE_RARE = 0xFF };
 uint32_t bson_rare_size(uint8_t type, const uint8_t *p);
 static inline uint32_t bson_value_size(uint8_t type, const uint8_t *p)
@@ -85,7 +86,8 @@ static inline bool biter_next(struct biter *it, struct belem *e) /* false at the
     return true;
 }
 struct bval bdoc_getn(const uint8_t *doc, const char *name, size_t name_n); /* the same; name not NUL-terminated */
-static inline struct bval bdoc_get(const uint8_t *doc, const char *name)    /* top level; type 0 if missing; the first of equal names */
+static inline struct bval bdoc_get(const uint8_t *doc,
+                                   const char *name) /* top level; type 0 if missing; the first of equal names */
 {
     return bdoc_getn(doc, name, strlen(name));
 }
@@ -95,9 +97,11 @@ static inline bool bval_is_missing(struct bval v)
 }
 static inline bool bval_is_number(struct bval v) /* int, long, double, decimal */
 {
-    return v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_DOUBLE || v.type == BSON_TYPE_INT64 || v.type == BSON_TYPE_DECIMAL128;
+    return v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_DOUBLE || v.type == BSON_TYPE_INT64 ||
+           v.type == BSON_TYPE_DECIMAL128;
 }
-const char *bval_type_name(uint8_t type); /* as $type and error messages name it: "int", "long", "object", "array", "missing" … */
+const char *bval_type_name(
+    uint8_t type); /* as $type and error messages name it: "int", "long", "object", "array", "missing" … */
 
 /* Scalars out of values of the right type. */
 static inline int32_t bval_i32(struct bval v)
@@ -129,8 +133,8 @@ static inline const uint8_t *bval_doc(struct bval v) /* document, array */
 }
 /* Number of any type as int64: false if it is no number, not integral (when exact), or out of range. */
 bool bval_to_i64(struct bval v, bool exact, int64_t *out);
-double bval_to_f64(struct bval v);    /* any number */
-bool bval_truthy(struct bval v);      /* as expressions see it: false, null, undefined, missing and 0 are false */
+double bval_to_f64(struct bval v); /* any number */
+bool bval_truthy(struct bval v);   /* as expressions see it: false, null, undefined, missing and 0 are false */
 
 /* BSON order: type classes MinKey < missing/undefined < null < numbers < string/symbol < object < array < binData < ObjectId < bool < date <
  * timestamp < regex < dbpointer < code < code with scope < MaxKey; numbers by value across types (NaN below all numbers). <0, 0, >0. */
@@ -140,7 +144,8 @@ static inline bool bval_eq(struct bval a, struct bval b)
     return bval_cmp(a, b) == 0;
 }
 int bdoc_cmp(const uint8_t *a, const uint8_t *b);
-int bval_class(uint8_t type); /* rank of the type class in that order: equal for types that compare as one (type bracketing) */
+int bval_class(
+    uint8_t type); /* rank of the type class in that order: equal for types that compare as one (type bracketing) */
 uint64_t bval_hash(struct bval v, uint64_t seed); /* equal values (bval_eq) hash alike */
 
 /* Appends the order-preserving encoding of one value: memcmp of two encodings has the sign of bval_cmp, except that a missing value encodes as
@@ -161,9 +166,9 @@ OV_MUST_CHECK int bval_mul(struct bval a, struct bval b, uint8_t out16[16], stru
 size_t bw_begin(struct buf *b);
 size_t bw_doc(struct buf *b, const char *name);
 size_t bw_arr(struct buf *b, const char *name);
-void bw_end(struct buf *b, size_t start); /* writes the NUL and the length */
-void bw_val(struct buf *b, const char *name, struct bval v);                       /* copies; a missing value writes nothing */
-void bw_valn(struct buf *b, const char *name, size_t name_n, struct bval v);       /* name not NUL-terminated */
+void bw_end(struct buf *b, size_t start);                    /* writes the NUL and the length */
+void bw_val(struct buf *b, const char *name, struct bval v); /* copies; a missing value writes nothing */
+void bw_valn(struct buf *b, const char *name, size_t name_n, struct bval v); /* name not NUL-terminated */
 void bw_i32(struct buf *b, const char *name, int32_t v);
 void bw_i64(struct buf *b, const char *name, int64_t v);
 void bw_f64(struct buf *b, const char *name, double v);
@@ -198,7 +203,7 @@ struct bpath { /* compiled; parts borrowed from `text` */
         const char *s;
         uint32_t n;
         int32_t index; /* the part as an array index, or -1 */
-    } *parts;
+    } * parts;
 };
 /* Copies text. Errors, as of field paths: 40352 empty, 40353 ends with a dot, 15998 an empty part, ERR_OVERFLOW too many parts. */
 OV_MUST_CHECK int bpath_parse(struct arena *a, const char *text, struct bpath *out, struct err *err);

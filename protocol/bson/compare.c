@@ -6,11 +6,11 @@
 
 /* Ranks as the real server numbers them; keyenc.c makes its class bytes of them. */
 static const uint8_t class_of[256] = {
-    [BSON_TYPE_MINKEY] = 1,      [BSON_TYPE_EOD] = 5,     [BSON_TYPE_UNDEFINED] = 5,   [BSON_TYPE_NULL] = 10,
-    [BSON_TYPE_DOUBLE] = 15,     [BSON_TYPE_INT32] = 15,  [BSON_TYPE_INT64] = 15,      [BSON_TYPE_DECIMAL128] = 15,
-    [BSON_TYPE_UTF8] = 20,       [BSON_TYPE_SYMBOL] = 20, [BSON_TYPE_DOCUMENT] = 25,   [BSON_TYPE_ARRAY] = 30,
-    [BSON_TYPE_BINARY] = 35,     [BSON_TYPE_OID] = 40,    [BSON_TYPE_BOOL] = 45,       [BSON_TYPE_DATE_TIME] = 50,
-    [BSON_TYPE_TIMESTAMP] = 55,  [BSON_TYPE_REGEX] = 60,  [BSON_TYPE_DBPOINTER] = 65,  [BSON_TYPE_CODE] = 70,
+    [BSON_TYPE_MINKEY] = 1,      [BSON_TYPE_EOD] = 5,     [BSON_TYPE_UNDEFINED] = 5,  [BSON_TYPE_NULL] = 10,
+    [BSON_TYPE_DOUBLE] = 15,     [BSON_TYPE_INT32] = 15,  [BSON_TYPE_INT64] = 15,     [BSON_TYPE_DECIMAL128] = 15,
+    [BSON_TYPE_UTF8] = 20,       [BSON_TYPE_SYMBOL] = 20, [BSON_TYPE_DOCUMENT] = 25,  [BSON_TYPE_ARRAY] = 30,
+    [BSON_TYPE_BINARY] = 35,     [BSON_TYPE_OID] = 40,    [BSON_TYPE_BOOL] = 45,      [BSON_TYPE_DATE_TIME] = 50,
+    [BSON_TYPE_TIMESTAMP] = 55,  [BSON_TYPE_REGEX] = 60,  [BSON_TYPE_DBPOINTER] = 65, [BSON_TYPE_CODE] = 70,
     [BSON_TYPE_CODEWSCOPE] = 75, [BSON_TYPE_MAXKEY] = 80,
 };
 
@@ -34,7 +34,9 @@ static int cmp_binary(struct bval a, struct bval b)
 static int cmp_regex(struct bval a, struct bval b)
 {
     int c = strcmp((const char *)a.p, (const char *)b.p);
-    return c ? c : strcmp((const char *)a.p + strlen((const char *)a.p) + 1, (const char *)b.p + strlen((const char *)b.p) + 1);
+    return c ? c
+             : strcmp((const char *)a.p + strlen((const char *)a.p) + 1,
+                      (const char *)b.p + strlen((const char *)b.p) + 1);
 }
 
 static int cmp_docs(const uint8_t *a, const uint8_t *b, bool names)

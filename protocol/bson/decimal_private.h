@@ -4,9 +4,9 @@
 
 #include "protocol/bson/bson.h"
 
-#define DECIMAL_CALL_BY_REFERENCE       0
-#define DECIMAL_GLOBAL_ROUNDING         0
-#define DECIMAL_GLOBAL_EXCEPTION_FLAGS  0
+#define DECIMAL_CALL_BY_REFERENCE      0
+#define DECIMAL_GLOBAL_ROUNDING        0
+#define DECIMAL_GLOBAL_EXCEPTION_FLAGS 0
 #include <bid_conf.h>
 #include <bid_functions.h>
 

@@ -39,15 +39,29 @@ uint32_t bson_rare_size(uint8_t type, const uint8_t *p)
     }
 }
 
+/* The name as a word, so that a field's name is measured and compared in one load; names of 8 bytes and more by memcmp. */
 struct bval bdoc_getn(const uint8_t *doc, const char *name, size_t name_n)
 {
     const uint8_t *p = doc + 4, *end = doc + load_le32(doc) - 1;
+    uint64_t want = 0;
+    if (name_n < 8)
+        memcpy(&want, name, name_n);
+    int unused = name_n < 8 ? 8 * (7 - (int)name_n) : 0;
     while (p < end) {
         uint8_t type = p[0];
-        uint32_t n = bson_name_len(p + 1, end);
+        uint32_t n;
+        bool same;
+        if (OV_LIKELY(end - p > 8)) {
+            uint64_t w = load_le64(p + 1), zero = (w - 0x0101010101010101u) & ~w & 0x8080808080808080u;
+            n = OV_LIKELY(zero) ? (uint32_t)__builtin_ctzll(zero) >> 3 : 8 + (uint32_t)strlen((const char *)p + 9);
+            same = name_n < 8 ? (w ^ want) << unused == 0 : n == name_n && memcmp(p + 1, name, n) == 0;
+        } else {
+            n = (uint32_t)strlen((const char *)p + 1);
+            same = n == name_n && memcmp(p + 1, name, n) == 0;
+        }
         const uint8_t *v = p + 2 + n;
         uint32_t size = bson_value_size(type, v);
-        if (n == name_n && memcmp(p + 1, name, n) == 0)
+        if (same)
             return (struct bval){type, size, v};
         p = v + size;
     }

@@ -61,17 +61,28 @@ enum {
 };
 
 static const uint8_t key_class[256] = {
-    [BSON_TYPE_MINKEY] = K_MIN,       [BSON_TYPE_UNDEFINED] = K_UNDEFINED,
-    [BSON_TYPE_EOD] = K_NULL,         [BSON_TYPE_NULL] = K_NULL,
-    [BSON_TYPE_DOUBLE] = K_NAN,       [BSON_TYPE_INT32] = K_NAN,
-    [BSON_TYPE_INT64] = K_NAN,        [BSON_TYPE_DECIMAL128] = K_NAN,
-    [BSON_TYPE_UTF8] = K_STRING,      [BSON_TYPE_SYMBOL] = K_STRING,
-    [BSON_TYPE_DOCUMENT] = K_OBJECT,  [BSON_TYPE_ARRAY] = K_ARRAY,
-    [BSON_TYPE_BINARY] = K_BINARY,    [BSON_TYPE_OID] = K_OID,
-    [BSON_TYPE_BOOL] = K_BOOL,        [BSON_TYPE_DATE_TIME] = K_DATE,
-    [BSON_TYPE_TIMESTAMP] = K_TIMESTAMP, [BSON_TYPE_REGEX] = K_REGEX,
-    [BSON_TYPE_DBPOINTER] = K_DBPOINTER, [BSON_TYPE_CODE] = K_CODE,
-    [BSON_TYPE_CODEWSCOPE] = K_CODE_SCOPE, [BSON_TYPE_MAXKEY] = K_MAX,
+    [BSON_TYPE_MINKEY] = K_MIN,
+    [BSON_TYPE_UNDEFINED] = K_UNDEFINED,
+    [BSON_TYPE_EOD] = K_NULL,
+    [BSON_TYPE_NULL] = K_NULL,
+    [BSON_TYPE_DOUBLE] = K_NAN,
+    [BSON_TYPE_INT32] = K_NAN,
+    [BSON_TYPE_INT64] = K_NAN,
+    [BSON_TYPE_DECIMAL128] = K_NAN,
+    [BSON_TYPE_UTF8] = K_STRING,
+    [BSON_TYPE_SYMBOL] = K_STRING,
+    [BSON_TYPE_DOCUMENT] = K_OBJECT,
+    [BSON_TYPE_ARRAY] = K_ARRAY,
+    [BSON_TYPE_BINARY] = K_BINARY,
+    [BSON_TYPE_OID] = K_OID,
+    [BSON_TYPE_BOOL] = K_BOOL,
+    [BSON_TYPE_DATE_TIME] = K_DATE,
+    [BSON_TYPE_TIMESTAMP] = K_TIMESTAMP,
+    [BSON_TYPE_REGEX] = K_REGEX,
+    [BSON_TYPE_DBPOINTER] = K_DBPOINTER,
+    [BSON_TYPE_CODE] = K_CODE,
+    [BSON_TYPE_CODEWSCOPE] = K_CODE_SCOPE,
+    [BSON_TYPE_MAXKEY] = K_MAX,
 };
 
 void bval_keyenc_class(uint8_t type, uint8_t *low, uint8_t *high)
@@ -175,10 +186,21 @@ size_t number_key(uint8_t out[NUMBER_KEY_MAX], struct bval v)
 static void put_text(struct buf *out, const uint8_t *s, size_t n)
 {
     uint8_t *start = buf_reserve(out, 2 * n + 1), *p = start;
-    for (size_t i = 0; i < n; i++) {
-        if (OV_UNLIKELY(s[i] <= 1))
+    const uint8_t *end = s + n;
+    while (s < end) {
+        if (end - s >= 8) { /* eight bytes without a 0 or 1 among them stand for themselves */
+            uint64_t w = load_le64(s);
+            if (OV_LIKELY(((w - 0x0202020202020202u) & ~w & 0x8080808080808080u) == 0)) {
+                store_le64(p, w);
+                p += 8;
+                s += 8;
+                continue;
+            }
+        }
+        if (OV_UNLIKELY(*s <= 1))
             *p++ = 1;
-        *p++ = (uint8_t)(s[i] + (s[i] <= 1));
+        *p++ = (uint8_t)(*s + (*s <= 1));
+        s++;
     }
     *p++ = 0;
     out->len += (size_t)(p - start);

@@ -9,7 +9,7 @@ struct parse {
     struct err *err;
     struct project *out;
     enum kind kind;
-    bool id_given;              /* _id or a field of it */
+    bool id_given;      /* _id or a field of it */
     bool id_in, id_out; /* _id as a whole */
 };
 
@@ -22,7 +22,8 @@ static int check_names(struct err *err, const struct bpath *path)
 {
     for (uint32_t i = 0; i < path->n_parts; i++)
         if (path->parts[i].s[0] == '$')
-            return err_set(err, 16410, "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
+            return err_set(err, 16410,
+                           "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
     return 0;
 }
 
@@ -82,7 +83,8 @@ static int check_positional(struct parse *p, const struct belem *e)
             return err_set(p->err, 31394,
                            "As of 4.4, it's illegal to specify positional operator in the middle of a path."
                            "Positional projection may only be used at the end, for example: a.b.$. If the query "
-                           "previously used a form like a.b.$.d, remove the parts following the '$' and the results will be equivalent.");
+                           "previously used a form like a.b.$.d, remove the parts following the '$' and the results "
+                           "will be equivalent.");
         if (at[2] == 0)
             return err_set(p->err, ERR_NOT_IMPLEMENTED, "The positional projection '%s' is not implemented", e->name);
     }
@@ -100,7 +102,8 @@ static int parse_object(struct parse *p, struct node *at, const struct belem *e,
     if (!biter_next(&it, &first))
         return err_set(p->err, 51270, "An empty sub-projection is not a valid value. Found empty object at path");
     if (first.name[0] == '$')
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "%s in the projection of '%s' is not implemented", first.name, e->name);
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "%s in the projection of '%s' is not implemented", first.name,
+                       e->name);
     if (depth > BSON_DEPTH_MAX)
         return err_set(p->err, ERR_OVERFLOW, "FieldPath is too long");
     int rc = bpath_parse(p->a, e->name, &path, p->err);

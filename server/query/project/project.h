@@ -20,7 +20,10 @@ struct sort_spec {
 };
 /* Errors: 15974 / 15975 in find's words (ERR_BAD_VALUE "Illegal key in $sort specification"). n 0 and natural 0 for an empty one. */
 OV_MUST_CHECK int sort_parse(struct arena *a, const uint8_t *spec, struct sort_spec *out, struct err *err);
-/* Appends a byte string whose memcmp order is the sort order of documents (array keys: smallest for 1, largest for -1). */
+/* Appends a byte string whose memcmp order is the sort order of documents (array keys: smallest for 1, largest for -1; fields below one array come
+ * from the same element). sort_key_checked: ERR_BAD_VALUE where two fields go through different arrays, as the real server; nothing is appended
+ * then. sort_key takes such fields one by one. */
 void sort_key(const struct sort_spec *s, const uint8_t *doc, struct buf *out);
+OV_MUST_CHECK int sort_key_checked(const struct sort_spec *s, const uint8_t *doc, struct buf *out, struct err *err);
 
 #endif

@@ -4,12 +4,13 @@
 
 #include "server/query/project/project.h"
 
+#define SORT_FIELDS_MAX 32
 #define NODE_TABLE_FROM 8 /* children from which on a node has a hash table of them */
 
 struct node {
     const char *name;
     uint32_t name_n;
-    uint32_t n_children; /* 0: a leaf */
+    uint32_t n_children;          /* 0: a leaf */
     struct node *children, *last; /* list in the order of the specification */
     struct node *next;
     struct node **table; /* of table_size places, by name; NULL while there are few children */

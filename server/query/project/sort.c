@@ -1,7 +1,5 @@
 /* Sort specifications. */
-#include "server/query/project/project.h"
-
-#define SORT_FIELDS_MAX 32
+#include "server/query/project/project_private.h"
 
 static int parse_natural(const uint8_t *spec, struct bval v, struct sort_spec *out, struct err *err)
 {
@@ -44,7 +42,8 @@ static int parse_path(struct arena *a, const char *name, struct sort_spec *out, 
         return rc;
     for (uint32_t i = 0; i < path->n_parts; i++)
         if (path->parts[i].s[0] == '$')
-            return err_set(err, 16410, "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
+            return err_set(err, 16410,
+                           "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
     for (uint32_t i = 0; i < out->n; i++)
         if (strcmp(out->paths[i].text, name) == 0)
             return err_set(err, 7472500, "$sort key must not contain duplicate keys (duplicate: '%s')", name);

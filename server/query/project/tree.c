@@ -1,7 +1,7 @@
 /* Children of a node by name: a list while there are few, a hash table when there are many, so that neither a specification of a hundred
  * thousand fields nor a wide document makes work that grows with the square. */
-#include "server/query/project/project_private.h"
 #include "server/query/project/tree.h"
+#include "server/query/project/project_private.h"
 
 #include <xxhash.h>
 

@@ -54,26 +54,56 @@ START_TEST(broken_documents_are_refused)
         {"negative length", "ffffffff00"},
         {"longer than stated", "050000000000"},
         {"shorter than stated", "0600000000"},
-        {"early NUL", "0600000000" "00"},
-        {"name without end", "070000001061" "00"},
-        {"unknown type", "080000002061" "0000"},
-        {"type 0 inside", "0d0000000061000100000000" "00"},
+        {"early NUL", "0600000000"
+                      "00"},
+        {"name without end", "070000001061"
+                             "00"},
+        {"unknown type", "080000002061"
+                         "0000"},
+        {"type 0 inside", "0d0000000061000100000000"
+                          "00"},
         {"bool 2", "090000000861000200"},
-        {"bool ff", "090000000861" "00ff00"},
-        {"int cut", "0b000000106100010000" "00"},
+        {"bool ff", "090000000861"
+                    "00ff00"},
+        {"int cut", "0b000000106100010000"
+                    "00"},
         {"string length 0", "0c0000000261000000000000"},
         {"string without NUL", "0e00000002610002000000626200"},
         {"string too long", "0e00000002610003000000620000"},
         {"string length -1", "0e000000026100ffffffff620000"},
-        {"inner document too long", "0d000000036100" "06000000" "0000"},
-        {"inner document too short", "0d000000036100" "04000000" "0000"},
-        {"inner document of -1", "0d000000036100" "ffffffff" "0000"},
-        {"binary too long", "0e000000056100" "02000000" "006100"},
-        {"binary of -1", "0e000000056100" "ffffffff" "006100"},
-        {"regex without options", "0a0000000b6100" "6200" "00"},
-        {"regex without end", "0a0000000b6100" "626200"},
-        {"scope too long", "1a0000000f6100" "13000000" "02000000" "6200" "05000000" "00" "00000000"},
-        {"scope length 0", "160000000f6100" "00000000" "02000000" "6200" "0500000000" "0000"},
+        {"inner document too long", "0d000000036100"
+                                    "06000000"
+                                    "0000"},
+        {"inner document too short", "0d000000036100"
+                                     "04000000"
+                                     "0000"},
+        {"inner document of -1", "0d000000036100"
+                                 "ffffffff"
+                                 "0000"},
+        {"binary too long", "0e000000056100"
+                            "02000000"
+                            "006100"},
+        {"binary of -1", "0e000000056100"
+                         "ffffffff"
+                         "006100"},
+        {"regex without options", "0a0000000b6100"
+                                  "6200"
+                                  "00"},
+        {"regex without end", "0a0000000b6100"
+                              "626200"},
+        {"scope too long", "1a0000000f6100"
+                           "13000000"
+                           "02000000"
+                           "6200"
+                           "05000000"
+                           "00"
+                           "00000000"},
+        {"scope length 0", "160000000f6100"
+                           "00000000"
+                           "02000000"
+                           "6200"
+                           "0500000000"
+                           "0000"},
     };
     for (size_t i = 0; i < OV_LEN(bad); i++) {
         uint8_t raw[64];
@@ -162,7 +192,8 @@ static int corpus_file(const char *folder, const char *name)
     ck_assert_msg(r != NULL, "%s: %s", path, why.message);
     bson_t doc = BSON_INITIALIZER;
     ck_assert_int_eq(bson_json_reader_read(r, &doc, &why), 1);
-    int n = corpus_cases(bson_get_data(&doc), "valid", "canonical_bson", true) + corpus_cases(bson_get_data(&doc), "decodeErrors", "bson", false);
+    int n = corpus_cases(bson_get_data(&doc), "valid", "canonical_bson", true) +
+            corpus_cases(bson_get_data(&doc), "decodeErrors", "bson", false);
     bson_destroy(&doc);
     bson_json_reader_destroy(r);
     return n;
@@ -171,10 +202,22 @@ static int corpus_file(const char *folder, const char *name)
 START_TEST(the_corpus_of_the_specification_holds)
 {
     static const char *const names[] = {
-        "array",         "binary",        "boolean",       "code",          "code_w_scope",          "datetime", "dbpointer", "dbref",
-        "decimal128-1",  "decimal128-2",  "decimal128-3",  "decimal128-4",  "decimal128-5",          "decimal128-6", "decimal128-7", "document",
-        "double",        "int32",         "int64",         "maxkey",        "minkey",                "multi-type-deprecated", "multi-type", "null",
-        "oid",           "regex",         "string",        "symbol",        "timestamp",             "top",      "undefined",
+        "array",        "binary",
+        "boolean",      "code",
+        "code_w_scope", "datetime",
+        "dbpointer",    "dbref",
+        "decimal128-1", "decimal128-2",
+        "decimal128-3", "decimal128-4",
+        "decimal128-5", "decimal128-6",
+        "decimal128-7", "document",
+        "double",       "int32",
+        "int64",        "maxkey",
+        "minkey",       "multi-type-deprecated",
+        "multi-type",   "null",
+        "oid",          "regex",
+        "string",       "symbol",
+        "timestamp",    "top",
+        "undefined",
     };
     const char *folder = getenv("BSON_CORPUS");
     int n = 0;

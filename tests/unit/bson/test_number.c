@@ -67,8 +67,22 @@ END_TEST
 
 START_TEST(zero_null_and_missing_are_false)
 {
-    static const char *const no[] = {"0", "false", "null", "{'$undefined': true}", "{'$numberLong': '0'}", "{'$numberDouble': '-0.0'}", "{'$numberDecimal': '0E+3'}"};
-    static const char *const yes[] = {"1", "true", "''", "[]", "{}", "{'$numberDouble': 'NaN'}", "{'$numberDecimal': 'NaN'}", "{'$numberDecimal': '1E-6176'}", "{'$numberDouble': '5e-324'}"};
+    static const char *const no[] = {"0",
+                                     "false",
+                                     "null",
+                                     "{'$undefined': true}",
+                                     "{'$numberLong': '0'}",
+                                     "{'$numberDouble': '-0.0'}",
+                                     "{'$numberDecimal': '0E+3'}"};
+    static const char *const yes[] = {"1",
+                                      "true",
+                                      "''",
+                                      "[]",
+                                      "{}",
+                                      "{'$numberDouble': 'NaN'}",
+                                      "{'$numberDecimal': 'NaN'}",
+                                      "{'$numberDecimal': '1E-6176'}",
+                                      "{'$numberDouble': '5e-324'}"};
     for (size_t i = 0; i < OV_LEN(no); i++)
         ck_assert_msg(!bval_truthy(num(no[i])), "%s", no[i]);
     for (size_t i = 0; i < OV_LEN(yes); i++)
@@ -121,8 +135,8 @@ START_TEST(sums_and_products_widen)
         if (rc != 0)
             continue;
         ck_assert_str_eq(bval_type_name(out.type), SUMS[i].type);
-        ck_assert_msg(strcmp(bval_shell(arena, out), SUMS[i].want) == 0, "%s %c %s is %s, not %s", SUMS[i].a, SUMS[i].op, SUMS[i].b,
-                      bval_shell(arena, out), SUMS[i].want);
+        ck_assert_msg(strcmp(bval_shell(arena, out), SUMS[i].want) == 0, "%s %c %s is %s, not %s", SUMS[i].a,
+                      SUMS[i].op, SUMS[i].b, bval_shell(arena, out), SUMS[i].want);
     }
     arena_free(arena);
 }

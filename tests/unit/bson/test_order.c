@@ -43,8 +43,8 @@ START_TEST(values_of_the_table_are_in_order)
     load(v, rank);
     for (size_t i = 0; i < OV_LEN(ORDER); i++)
         for (size_t j = 0; j < OV_LEN(ORDER); j++)
-            ck_assert_msg(sign(bval_cmp(v[i], v[j])) == sign(rank[i] - rank[j]), "%s and %s compare as %d", ORDER[i].json,
-                          ORDER[j].json, bval_cmp(v[i], v[j]));
+            ck_assert_msg(sign(bval_cmp(v[i], v[j])) == sign(rank[i] - rank[j]), "%s and %s compare as %d",
+                          ORDER[i].json, ORDER[j].json, bval_cmp(v[i], v[j]));
 }
 END_TEST
 
@@ -55,8 +55,10 @@ START_TEST(keys_are_in_the_order_of_values)
     load(v, rank);
     for (size_t i = 0; i < OV_LEN(ORDER); i++)
         for (size_t j = 0; j < OV_LEN(ORDER); j++) {
-            ck_assert_msg(key_cmp(v[i], v[j], false) == sign(rank[i] - rank[j]), "ascending keys of %s and %s", ORDER[i].json, ORDER[j].json);
-            ck_assert_msg(key_cmp(v[i], v[j], true) == sign(rank[j] - rank[i]), "descending keys of %s and %s", ORDER[i].json, ORDER[j].json);
+            ck_assert_msg(key_cmp(v[i], v[j], false) == sign(rank[i] - rank[j]), "ascending keys of %s and %s",
+                          ORDER[i].json, ORDER[j].json);
+            ck_assert_msg(key_cmp(v[i], v[j], true) == sign(rank[j] - rank[i]), "descending keys of %s and %s",
+                          ORDER[i].json, ORDER[j].json);
         }
 }
 END_TEST
@@ -68,7 +70,8 @@ START_TEST(equal_values_hash_alike_and_others_do_not)
     load(v, rank);
     for (size_t i = 0; i < OV_LEN(ORDER); i++)
         for (size_t j = 0; j < OV_LEN(ORDER); j++)
-            ck_assert_msg((bval_hash(v[i], 7) == bval_hash(v[j], 7)) == (rank[i] == rank[j]), "hashes of %s and %s", ORDER[i].json, ORDER[j].json);
+            ck_assert_msg((bval_hash(v[i], 7) == bval_hash(v[j], 7)) == (rank[i] == rank[j]), "hashes of %s and %s",
+                          ORDER[i].json, ORDER[j].json);
 }
 END_TEST
 
@@ -107,7 +110,8 @@ END_TEST
 
 static double random_f64(struct rand_gen *r)
 {
-    static const double around[] = {0, 1, 0.1, 1e15, 9007199254740992.0, 9223372036854775808.0, 1e22, 1e23, 1e-300, 5e-324, 1.7976931348623157e308};
+    static const double around[] = {0,    1,    0.1,    1e15,   9007199254740992.0,    9223372036854775808.0,
+                                    1e22, 1e23, 1e-300, 5e-324, 1.7976931348623157e308};
     if (rand_below(r, 3) == 0) {
         uint64_t bits = rand_next(r);
         double d;
@@ -169,8 +173,8 @@ START_TEST(keys_of_random_numbers_are_in_their_order)
         int c = sign(bval_cmp(a, b));
         if (c != key_cmp(a, b, false) || c != -sign(bval_cmp(b, a)) || (c == 0 && bval_hash(a, 0) != bval_hash(b, 0))) {
             struct arena *arena = arena_new(0);
-            ck_abort_msg("%s %s and %s %s: compare %d, keys %d", bval_type_name(a.type), bval_shell(arena, a), bval_type_name(b.type),
-                         bval_shell(arena, b), c, key_cmp(a, b, false));
+            ck_abort_msg("%s %s and %s %s: compare %d, keys %d", bval_type_name(a.type), bval_shell(arena, a),
+                         bval_type_name(b.type), bval_shell(arena, b), c, key_cmp(a, b, false));
         }
     }
 }

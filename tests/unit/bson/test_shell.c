@@ -31,7 +31,8 @@ static const struct {
     {"{x: {'$binary': {'base64': '/6s=', 'subType': '00'}}}", "BinData(0, FFAB)"},
     {"{x: {'$binary': {'base64': '/6s=', 'subType': '80'}}}", "BinData(128, FFAB)"},
     {"{x: {'$binary': {'base64': '/6s=', 'subType': '02'}}}", "BinData(2, FFAB)"},
-    {"{x: {'$binary': {'base64': 'ASNFZ4mrze8BI0VniavN7w==', 'subType': '04'}}}", "UUID(\"01234567-89ab-cdef-0123-456789abcdef\")"},
+    {"{x: {'$binary': {'base64': 'ASNFZ4mrze8BI0VniavN7w==', 'subType': '04'}}}",
+     "UUID(\"01234567-89ab-cdef-0123-456789abcdef\")"},
     {"{x: {'$binary': {'base64': 'ASNF', 'subType': '04'}}}", "BinData(4, 012345)"},
     {"{x: {'$minKey': 1}}", "MinKey"},
     {"{x: {'$maxKey': 1}}", "MaxKey"},
@@ -39,7 +40,8 @@ static const struct {
     {"{x: {'$symbol': 's'}}", "\"s\""},
     {"{x: {'$code': 'f()'}}", "f()"},
     {"{x: {'$code': 'f()', '$scope': {a: 1}}}", "CodeWScope( f(), { a: 1 })"},
-    {"{x: {'$dbPointer': {'$ref': 'b', '$id': {'$oid': '507f1f77bcf86cd799439011'}}}}", "DBRef('b',507f1f77bcf86cd799439011)"},
+    {"{x: {'$dbPointer': {'$ref': 'b', '$id': {'$oid': '507f1f77bcf86cd799439011'}}}}",
+     "DBRef('b',507f1f77bcf86cd799439011)"},
 };
 
 START_TEST(every_type_has_its_form)

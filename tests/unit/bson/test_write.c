@@ -7,8 +7,10 @@
 START_TEST(what_is_written_is_what_libbson_writes)
 {
     static const uint8_t oid[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-    const uint8_t *want = J("{i: 5, l: {'$numberLong': '-6'}, d: {'$numberDouble': '1.5'}, t: true, n: null, w: {'$date': {'$numberLong': '-7'}},"
-                            "s: {'$timestamp': {'t': 8, 'i': 9}}, o: {'$oid': '0102030405060708090a0b0c'}, b: {'$binary': {'base64': 'AQI=', 'subType': '05'}},"
+    const uint8_t *want = J("{i: 5, l: {'$numberLong': '-6'}, d: {'$numberDouble': '1.5'}, t: true, n: null, w: "
+                            "{'$date': {'$numberLong': '-7'}},"
+                            "s: {'$timestamp': {'t': 8, 'i': 9}}, o: {'$oid': '0102030405060708090a0b0c'}, b: "
+                            "{'$binary': {'base64': 'AQI=', 'subType': '05'}},"
                             "e: '', u: 'x\\u0000y', inner: {a: [10, {}]}, copy: {a: [10, {}]}}");
     struct buf b, again;
     char scratch[12];

@@ -49,12 +49,15 @@ static const struct {
     {"{a: 0}", "{}", "{}"},
     {"{'a.b': 0}", "{x: 0, a: {b: 1, c: 2}, d: 3}", "{x: 0, a: {c: 2}, d: 3}"},
     {"{'a.b': 0}", "{a: 5, d: 3}", "{a: 5, d: 3}"},
-    {"{'a.b': 0}", "{a: [{b: 1, c: 2}, 5, {b: 3}, [{b: 4, e: 1}, 6]], z: 1}", "{a: [{c: 2}, 5, {}, [{e: 1}, 6]], z: 1}"},
+    {"{'a.b': 0}", "{a: [{b: 1, c: 2}, 5, {b: 3}, [{b: 4, e: 1}, 6]], z: 1}",
+     "{a: [{c: 2}, 5, {}, [{e: 1}, 6]], z: 1}"},
     {"{a: {b: 0, c: 0}}", "{a: {b: 1, c: 2, d: 3}}", "{a: {d: 3}}"},
     {"{'_id.x': 0}", "{_id: {x: 1, y: 2}, a: 2}", "{_id: {y: 2}, a: 2}"},
     /* more fields than a list is good for */
-    {"{a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, _id: 0}", "{_id: 1, k: 1, z: 2, a: 3, h: 4, i: 5, ij: 6}", "{k: 1, a: 3, h: 4, i: 5}"},
-    {"{_id: 1, a: 0, b: 0, c: 0, d: 0, e: 0, f: 0, g: 0, h: 0, i: 0, j: 0, k: 0}", "{_id: 1, k: 1, z: 2, a: 3, h: 4, i: 5, ij: 6}", "{_id: 1, z: 2, ij: 6}"},
+    {"{a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1, i: 1, j: 1, k: 1, _id: 0}",
+     "{_id: 1, k: 1, z: 2, a: 3, h: 4, i: 5, ij: 6}", "{k: 1, a: 3, h: 4, i: 5}"},
+    {"{_id: 1, a: 0, b: 0, c: 0, d: 0, e: 0, f: 0, g: 0, h: 0, i: 0, j: 0, k: 0}",
+     "{_id: 1, k: 1, z: 2, a: 3, h: 4, i: 5, ij: 6}", "{_id: 1, z: 2, ij: 6}"},
 };
 
 START_TEST(projections_keep_what_they_say)
@@ -72,8 +75,8 @@ START_TEST(projections_keep_what_they_say)
         const uint8_t *got = out.p + 6;
         ck_assert_uint_eq(bdoc_len(got), out.len - 6);
         ck_assert_int_eq(bson_check(got, out.len - 6, 100, &err), 0);
-        ck_assert_msg(bdoc_cmp(got, want) == 0 && bdoc_len(got) == bdoc_len(want), "%s of %s: %s", CASES[i].spec, CASES[i].doc,
-                      bval_shell(a, bval_from_doc(got)));
+        ck_assert_msg(bdoc_cmp(got, want) == 0 && bdoc_len(got) == bdoc_len(want), "%s of %s: %s", CASES[i].spec,
+                      CASES[i].doc, bval_shell(a, bval_from_doc(got)));
         buf_free(&out);
         arena_free(a);
     }
@@ -117,7 +120,8 @@ START_TEST(bad_projections_are_refused)
         struct arena *a = arena_new(0);
         struct project *p;
         struct err err;
-        ck_assert_msg(parse(a, J(REFUSED[i].spec), &p, &err) == REFUSED[i].code, "%s: %d %s", REFUSED[i].spec, err.code, err.msg);
+        ck_assert_msg(parse(a, J(REFUSED[i].spec), &p, &err) == REFUSED[i].code, "%s: %d %s", REFUSED[i].spec, err.code,
+                      err.msg);
         ck_assert_str_eq(err.msg, REFUSED[i].msg);
         ck_assert_ptr_null(p);
         arena_free(a);

@@ -60,6 +60,17 @@ static const struct {
     {"{'a.1': 1}", "{a: [9, [4, 3]]}", "{a: {'1': 3}}", 0},
     {"{'a.1.b': 1}", "{a: [9, {b: 5}]}", "{a: {'1': {b: 5}}}", 0},
     {"{'a.7': 1}", "{a: [9]}", "{}", 0},
+    /* fields below one array: of the same element */
+    {"{'a.b': 1, 'a.c': 1}", "{a: [{b: 2, c: 0}, {b: 1, c: 9}]}", "{a: {b: 1, c: 9}}", 0},
+    {"{'a.b': 1, 'a.c': -1}", "{a: [{b: 1, c: 3}, {b: 1, c: 9}]}", "{a: {b: 1, c: 9}}", 0},
+    {"{'a.b': -1, 'a.c': 1}", "{a: [{b: 1, c: 3}, {b: 2, c: 9}, {b: 2, c: 8}]}", "{a: {b: 2, c: 8}}", 0},
+    {"{x: 1, 'a.b': 1, 'a.c': 1}", "{x: 5, a: [{b: 2, c: 0}, {b: 1, c: 9}, 7]}", "{x: 5, a: {}}", 0},
+    {"{'a.b.x': 1, 'a.b.y': 1, 'a.c': 1}", "{a: [{c: 1, b: [{x: 1, y: 5}, {x: 1, y: 4}]}, {c: 0, b: {x: 2}}]}",
+     "{a: {b: {x: 1, y: 4}, c: 1}}", 0},
+    {"{a: 1, 'a.b': 1}", "{a: [{b: 2}, {b: 1}]}", "{a: {b: 1}}", 0},
+    {"{a: 1, 'a.b': 1}", "{a: []}", "{a: null}", -1},
+    {"{a: 1, b: 1}", "{a: [2, 1], b: 7}", "{a: 1, b: 7}", 0},
+    {"{a: 1, b: -1}", "{a: [2, 1], b: [3, 4]}", "{a: 1, b: 4}", 0}, /* parallel: each by itself */
 };
 
 START_TEST(keys_sort_as_the_documents_do)
@@ -99,7 +110,8 @@ START_TEST(bad_sorts_are_refused)
     struct sort_spec s;
     for (size_t i = 0; i < OV_LEN(REFUSED); i++) {
         err_init(&err, a);
-        ck_assert_msg(sort_parse(a, J(REFUSED[i].spec), &s, &err) == REFUSED[i].code, "%s: %d %s", REFUSED[i].spec, err.code, err.msg);
+        ck_assert_msg(sort_parse(a, J(REFUSED[i].spec), &s, &err) == REFUSED[i].code, "%s: %d %s", REFUSED[i].spec,
+                      err.code, err.msg);
         ck_assert_str_eq(err.msg, REFUSED[i].msg);
     }
     struct buf b;
@@ -110,6 +122,28 @@ START_TEST(bad_sorts_are_refused)
     bw_end(&b, start);
     ck_assert_int_eq(sort_parse(a, b.p, &s, &err), 13103);
     buf_free(&b);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(parallel_arrays_are_refused_when_asked)
+{
+    struct arena *a = arena_new(0);
+    struct err err;
+    struct sort_spec s;
+    struct buf key, plain;
+    err_init(&err, a);
+    buf_init(&key);
+    buf_init(&plain);
+    ck_assert_int_eq(sort_parse(a, J("{a: 1, b: 1}"), &s, &err), 0);
+    ck_assert_int_eq(sort_key_checked(&s, J("{a: [1], b: [2]}"), &key, &err), ERR_BAD_VALUE);
+    ck_assert_str_eq(err.msg, "cannot sort with keys that are parallel arrays");
+    ck_assert_uint_eq(key.len, 0);
+    ck_assert_int_eq(sort_key_checked(&s, J("{a: [1], b: 2}"), &key, &err), 0);
+    sort_key(&s, J("{a: 1, b: 2}"), &plain);
+    ck_assert(slice_eq(buf_slice(&key), buf_slice(&plain)));
+    buf_free(&key);
+    buf_free(&plain);
     arena_free(a);
 }
 END_TEST
@@ -134,6 +168,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, keys_sort_as_the_documents_do);
     tcase_add_test(tc, bad_sorts_are_refused);
+    tcase_add_test(tc, parallel_arrays_are_refused_when_asked);
     tcase_add_test(tc, natural_and_empty_sorts_have_no_fields);
 }
 
