@@ -88,13 +88,14 @@ bool match_test_elem(const struct match *m, struct bval v, struct match_result *
     return false;
 }
 
-static bool is_elem_match(struct bval v, struct belem *first)
+/* The operator that a member of $all begins with, if it is a document that begins with one. */
+static const struct match_operator *begins_with(struct bval v, struct belem *first)
 {
     struct biter it;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return false;
+        return NULL;
     biter_init(&it, bval_doc(v));
-    return biter_next(&it, first) && strcmp(first->name, "$elemMatch") == 0;
+    return biter_next(&it, first) ? match_operator_find(first->name) : NULL;
 }
 
 /* $all is an AND: of equalities (and regexes), or of $elemMatch alone. */
@@ -112,14 +113,15 @@ int match_parse_all(struct parser *ps, const char *path, const struct belem *e, 
         return match_push(ps, out, match_node(ps, MATCH_FALSE));
     biter_init(&it, bval_doc(e->v));
     for (bool first = true; rc == 0 && biter_next(&it, &c); first = false) {
-        bool is_elem = is_elem_match(c.v, &elem);
+        const struct match_operator *op = begins_with(c.v, &elem);
+        bool is_elem = op && op->parse == match_parse_elem;
         if (first)
             elems = is_elem;
         if (elems && !is_elem)
             rc = err_set(ps->err, ERR_BAD_VALUE, "$all/$elemMatch has to be consistent");
         else if (elems)
             rc = match_parse_elem(ps, path, &elem, NULL, &list);
-        else if (match_is_operators(c.v, true))
+        else if (op)
             rc = err_set(ps->err, ERR_BAD_VALUE, "no $ expressions in $all");
         else
             rc = match_parse_implicit(ps, path, c.v, &list);

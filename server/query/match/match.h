@@ -58,6 +58,9 @@ bool match_doc(const struct match *m, const uint8_t *doc, struct match_result *r
 /* Does one value (an array element for $pull) match `m` parsed from a condition document {$gt: 1} or a sub-filter? */
 OV_MUST_CHECK int match_parse_value(struct arena *a, struct bval cond, struct match **out, struct err *err);
 bool match_value(const struct match *m, struct bval v);
+/* Of a MATCH_REGEX: what every string that it matches begins with, for index bounds; false if that is not known. *exact: strings
+ * that begin so match, without trying. (The regex also matches a stored regex equal to `value`.) Borrowed from the tree. */
+bool match_regex_prefix(const struct match *m, struct slice *prefix, bool *exact);
 /* The value that the filter pins `path` to by equality ($eq or {path: v}, at the top or under $and), for upserts and _id look-ups. */
 bool match_equality(const struct match *m, const char *path, struct bval *out);
 /* Calls fn(path, value) for each equality that an upsert takes over: top level, $and, one-branch $or, $in/$all of one value. */

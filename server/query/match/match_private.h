@@ -102,6 +102,9 @@ int match_parse_bits(struct parser *, const char *, const struct belem *, const 
                      struct match_list *); /* bits.c */
 int match_parse_regex(struct parser *, const char *, const struct belem *, const uint8_t *,
                       struct match_list *); /* regex.c */
+/* The literal that an anchored pattern begins with, into `out` (as long as the pattern); its length, 0 if there is none.
+ * *exact: there is nothing behind it. regex_prefix.c */
+size_t match_prefix_of(const char *pattern, const char *flags, char *out, bool *exact);
 int match_regex_literal(struct parser *ps, const char *path, struct bval v, struct match_list *out);
 
 /* ---- evaluation: eval.c ---- */

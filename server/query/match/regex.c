@@ -19,6 +19,8 @@
 struct regex {
     pcre2_code *code;
     const char *pattern, *flags; /* in the node's value */
+    struct slice prefix;         /* that a match begins with; empty if unknown */
+    bool exact;                  /* and that is all */
 };
 
 /* ---- the thread's tools */
@@ -142,6 +144,10 @@ static int push_regex(struct parser *ps, const char *path, struct bval v, struct
     if (!m)
         return ps->err->code;
     m->value = v;
+    char *prefix = arena_alloc(ps->a, v.n);
+    if (!prefix)
+        return match_full(ps);
+    rx.prefix = slice_of(prefix, match_prefix_of(rx.pattern, rx.flags, prefix, &rx.exact));
     if (!(m->priv = arena_dup(ps->a, &rx, sizeof rx)))
         return match_full(ps);
     return match_push(ps, out, m);
@@ -217,12 +223,27 @@ bool match_test_regex(const struct match *m, struct bval v, struct match_result 
     const struct regex *rx = m->priv;
     if (v.type == BSON_TYPE_REGEX)
         return v.n == m->value.n && memcmp(v.p, m->value.p, v.n) == 0;
-    if ((v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL) || !tools_ready())
+    if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
         return false;
     uint32_t n;
     const char *s = bval_str(v, &n);
+    if (rx->prefix.n) {
+        bool begins = n >= rx->prefix.n && memcmp(s, rx->prefix.p, rx->prefix.n) == 0;
+        if (!begins || rx->exact)
+            return begins;
+    }
+    if (!tools_ready())
+        return false;
     int rc = pcre2_match(rx->code, (PCRE2_SPTR)s, n, 0, 0, tools.data, tools.limits);
     if (OV_UNLIKELY(rc == PCRE2_ERROR_JIT_STACKLIMIT))
         rc = pcre2_match(rx->code, (PCRE2_SPTR)s, n, 0, PCRE2_NO_JIT, tools.data, tools.limits);
     return rc >= 0;
+}
+
+bool match_regex_prefix(const struct match *m, struct slice *prefix, bool *exact)
+{
+    const struct regex *rx = m->priv;
+    *prefix = rx->prefix;
+    *exact = rx->exact;
+    return rx->prefix.n > 0;
 }

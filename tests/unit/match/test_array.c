@@ -22,6 +22,7 @@ START_TEST(all)
                {"{a: {$all: [1]}}", "{a: 1}", true}, {"{a: {$all: []}}", "{a: []}", false},
                {"{a: {$all: [[1, 2]]}}", "{a: [1, 2]}", true}, {"{a: {$all: [[1]]}}", "{a: [1]}", true},
                {"{a: {$all: [null]}}", "{}", true},
+               {"{a: {$all: [{$ref: 'c', $id: 1}]}}", "{a: [{$ref: 'c', $id: 1}]}", true},
                {"{a: {$all: [{$regularExpression: {pattern: '^x', options: ''}}, 'yy']}}", "{a: ['xx', 'yy']}", true},
                {"{a: {$all: [{$regularExpression: {pattern: '^x', options: ''}}, 'yy']}}", "{a: ['zx', 'yy']}", false},
                {"{a: {$all: [{$elemMatch: {b: 1}}, {$elemMatch: {b: 2}}]}}", "{a: [{b: 1}, {b: 2}]}", true},

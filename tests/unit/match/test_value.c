@@ -111,6 +111,40 @@ START_TEST(regex)
 }
 END_TEST
 
+START_TEST(regex_prefixes)
+{
+    static const struct {
+        const char *pattern, *options, *want; /* NULL: none */
+        bool exact;
+    } rows[] = {
+        {"^abc", "", "abc", true},         {"\\\\Aabc", "", "abc", true}, {"abc", "", NULL, false},
+        {"^ab.c", "", "ab", false},        {"^abc*", "", "ab", false},    {"^abc+", "", "abc", false},
+        {"^abc?d", "", "ab", false},       {"^abc{0}", "", "ab", false},  {"^a|b", "", NULL, false},
+        {"^abc", "i", NULL, false},        {"^abc", "m", NULL, false},    {"^a b", "x", NULL, false},
+        {"^abc", "s", "abc", true},        {"^a\\\\.b", "", "a.b", true}, {"^a\\\\d", "", "a", false},
+        {"^a\\\\Qb\\\\E", "", "a", false}, {"^(ab)", "", NULL, false},    {"^", "", NULL, true},
+        {"^\u00e9*x", "", NULL, false},    {"^x\u00e9?", "", "x", false}, {"^a$", "", "a", false},
+    };
+    struct arena *a = arena_new(0);
+    for (size_t i = 0; i < OV_LEN(rows); i++) {
+        char filter[200];
+        struct slice prefix;
+        bool exact;
+        snprintf(filter, sizeof filter, "{a: {~regex: '%s', ~options: '%s'}}", rows[i].pattern, rows[i].options);
+        struct match *m = must_parse(a, filter);
+        bool any = match_regex_prefix(m, &prefix, &exact);
+        ck_assert_msg(any == (rows[i].want != NULL), "%s: %.*s", filter, (int)prefix.n, (const char *)prefix.p);
+        ck_assert_msg(exact == rows[i].exact, "%s", filter);
+        ck_assert_msg(!any || slice_eq(prefix, slice_str(rows[i].want)), "%s: %.*s", filter, (int)prefix.n,
+                      (const char *)prefix.p);
+    }
+    arena_free(a);
+    CHECK_ROWS({"{a: {~regex: '^a.c'}}", "{a: 'abc'}", true}, {"{a: {~regex: '^a.c'}}", "{a: 'xbc'}", false},
+               {"{a: {~regex: '^abc?'}}", "{a: 'ab'}", true}, {"{a: {~regex: '^ab'}}", "{a: 'a'}", false},
+               {"{a: {~regex: '^'}}", "{a: ''}", true}, {"{a: {~regex: '^a$'}}", "{a: 'ab'}", false});
+}
+END_TEST
+
 /* Bytes that are no UTF-8: found around them, no crash. */
 START_TEST(regex_on_bad_utf8)
 {
@@ -162,6 +196,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, mod);
     tcase_add_test(tc, bits);
     tcase_add_test(tc, regex);
+    tcase_add_test(tc, regex_prefixes);
     tcase_add_test(tc, regex_on_bad_utf8);
     tcase_add_test(tc, no_pattern_hangs);
 }
