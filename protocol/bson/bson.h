@@ -139,8 +139,14 @@ bool bval_truthy(struct bval v);   /* as expressions see it: false, null, undefi
 /* BSON order: type classes MinKey < missing/undefined < null < numbers < string/symbol < object < array < binData < ObjectId < bool < date <
  * timestamp < regex < dbpointer < code < code with scope < MaxKey; numbers by value across types (NaN below all numbers). <0, 0, >0. */
 int bval_cmp(struct bval a, struct bval b);
+/* Is bval_cmp 0? Types whose equal values have equal bytes are settled without it. */
 static inline bool bval_eq(struct bval a, struct bval b)
 {
+    const uint32_t by_bytes = 1u << BSON_TYPE_UTF8 | 1u << BSON_TYPE_OID | 1u << BSON_TYPE_BOOL |
+                              1u << BSON_TYPE_DATE_TIME | 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_TIMESTAMP |
+                              1u << BSON_TYPE_INT64;
+    if (a.type == b.type && a.type < 32 && (by_bytes >> a.type & 1))
+        return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
     return bval_cmp(a, b) == 0;
 }
 int bdoc_cmp(const uint8_t *a, const uint8_t *b);

@@ -78,8 +78,11 @@ int bval_cmp(struct bval a, struct bval b)
     if (c != 0)
         return c;
     switch (a.type) {
-    case BSON_TYPE_DOUBLE:
     case BSON_TYPE_INT32:
+        if (b.type == BSON_TYPE_INT32)
+            return (bval_i32(a) > bval_i32(b)) - (bval_i32(a) < bval_i32(b));
+        return number_cmp(a, b);
+    case BSON_TYPE_DOUBLE:
     case BSON_TYPE_INT64:
     case BSON_TYPE_DECIMAL128:
         return number_cmp(a, b);

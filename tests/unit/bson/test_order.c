@@ -48,6 +48,17 @@ START_TEST(values_of_the_table_are_in_order)
 }
 END_TEST
 
+START_TEST(equality_is_what_the_order_says)
+{
+    struct bval v[OV_LEN(ORDER)];
+    int rank[OV_LEN(ORDER)];
+    load(v, rank);
+    for (size_t i = 0; i < OV_LEN(ORDER); i++)
+        for (size_t j = 0; j < OV_LEN(ORDER); j++)
+            ck_assert_msg(bval_eq(v[i], v[j]) == (rank[i] == rank[j]), "%s and %s", ORDER[i].json, ORDER[j].json);
+}
+END_TEST
+
 START_TEST(keys_are_in_the_order_of_values)
 {
     struct bval v[OV_LEN(ORDER)];
@@ -183,6 +194,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, values_of_the_table_are_in_order);
+    tcase_add_test(tc, equality_is_what_the_order_says);
     tcase_add_test(tc, keys_are_in_the_order_of_values);
     tcase_add_test(tc, equal_values_hash_alike_and_others_do_not);
     tcase_add_test(tc, missing_sorts_with_undefined_but_has_the_key_of_null);
