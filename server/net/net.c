@@ -74,9 +74,7 @@ static void on_tick(uv_timer_t *h)
     struct server *s = n->opt.server;
     if (atomic_load(&s->shutting_down))
         return;
-    eng_step_enter(s->engine);
     n->opt.tick(s, clock_mono_us());
-    eng_step_leave(s->engine);
 }
 
 static void thread_main(void *arg)

@@ -18,7 +18,7 @@ struct net_options {
     int64_t max_connections; /* further ones are closed at once; 0 = no limit but the process's */
     struct server *server;   /* engine, catalog and so on are open; outlives net */
     void (*tick)(struct server *s,
-                 int64_t now_mono_us); /* each second on the first loop, inside an engine step; may be NULL */
+                 int64_t now_mono_us); /* each second on the first loop, outside a step; may be NULL */
     void (*reopen_log)(void);          /* on SIGHUP and SIGUSR1; may be NULL */
 };
 #define NET_LOOPS_MAX 8
