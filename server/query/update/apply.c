@@ -7,9 +7,19 @@ int out_of_memory(struct err *err)
     return err_set(err, ERR_EXCEEDED_MEMORY_LIMIT, "The update needs more memory than one operation may use");
 }
 
+/* As long as a message may be: values have up to 16 MiB. */
+const char *value_text(struct arena *a, struct bval v)
+{
+    struct buf text = {0};
+    bval_to_shell(&text, v, 4096);
+    const char *s = arena_strndup(a, (const char *)text.p, text.len);
+    buf_free(&text);
+    return s ? s : "...";
+}
+
 const char *elem_text(struct arena *a, const char *name, struct bval v)
 {
-    return arena_printf(a, "%s: %s", name, bval_shell(a, v));
+    return arena_printf(a, "%.1000s: %s", name, value_text(a, v));
 }
 
 const char *apply_id_text(struct apply *ap)
@@ -31,23 +41,38 @@ static bool will_create(const struct apply *ap, const struct node *n)
     return false;
 }
 
-static int not_viable(struct apply *ap, const struct node *child, const struct belem *self)
+/* The first leaf that does not put up with a path that leads nowhere. */
+static const struct node *find_strict(const struct node *n)
 {
-    return err_set(ap->err, ERR_PATH_NOT_VIABLE, "Cannot create field '%.*s' in element {%s}", (int)child->part.n,
-                   child->part.s, elem_text(ap->a, self->name, self->v));
+    const struct node *found = NULL;
+    if (n->leaf)
+        return n->leaf->op->strict ? n : NULL;
+    for (uint32_t i = 0; i < n->n && !found; i++)
+        found = find_strict(&n->children[i]);
+    return found;
 }
 
-static int refuse_dollar_name(struct apply *ap, const struct node *n)
+/* Below `self`, a scalar or an array, no field `child` can be. That matters to who would make or must find it. */
+static int check_viable(struct apply *ap, const struct node *child, const struct belem *self)
 {
-    const struct leaf *l = n->leaf;
-    uint32_t i = 0;
-    while (l->parts[i].kind != PART_NAME || l->parts[i].s[0] != '$')
-        i++;
+    const struct node *strict;
+    if (will_create(ap, child))
+        return err_set(ap->err, ERR_PATH_NOT_VIABLE, "Cannot create field '%.*s' in element {%s}", (int)child->part.n,
+                       child->part.s, elem_text(ap->a, self->name, self->v));
+    if ((strict = find_strict(child)) != NULL)
+        return err_set(ap->err, ERR_PATH_NOT_VIABLE,
+                       "Cannot use the part (%.*s) of (%s) to traverse the element ({%s})", (int)child->part.n,
+                       child->part.s, strict->path, elem_text(ap->a, self->name, self->v));
+    return 0;
+}
+
+static int refuse_dollar_name(struct apply *ap, const struct part *part)
+{
     return err_set(ap->err, ERR_DOLLAR_PREFIXED_FIELD_NAME,
-                   "The dollar ($) prefixed field '%.*s' in '%s' is not allowed in the context of an update's "
-                   "replacement document. Consider "
-                   "using an aggregation pipeline with $replaceWith.",
-                   (int)l->parts[i].n, l->parts[i].s, n->path);
+                   "The dollar ($) prefixed field '%.*s' in '%.*s' is not allowed in the context of an update's "
+                   "replacement document. "
+                   "Consider using an aggregation pipeline with $replaceWith.",
+                   (int)part->n, part->s, (int)part->n, part->s);
 }
 
 static int apply_leaf(struct apply *ap, const struct node *n, const struct target *t)
@@ -56,8 +81,8 @@ static int apply_leaf(struct apply *ap, const struct node *n, const struct targe
     ap->path = n->path;
     if (op->idle && op->idle(ap, n->leaf))
         return 0;
-    if (n->leaf->dollar_name)
-        return refuse_dollar_name(ap, n);
+    if (n->leaf->dollar_name && n->leaf->n_parts == 1)
+        return refuse_dollar_name(ap, &n->part);
     return op->apply(ap, n->leaf, t);
 }
 
@@ -87,10 +112,10 @@ static int create_element(struct apply *ap, const struct node *child, const stru
 {
     char scratch[12];
 
+    if (child->part.index == UPDATE_NO_INDEX)
+        return check_viable(ap, child, self);
     if (!will_create(ap, child))
         return 0;
-    if (child->part.index == UPDATE_NO_INDEX)
-        return not_viable(ap, child, self);
     if (child->part.index - *count > UPDATE_PAD_MAX)
         return err_set(ap->err, ERR_CANNOT_BACKFILL_ARRAY, "can't backfill more than %d elements", UPDATE_PAD_MAX);
     while (*count < child->part.index)
@@ -129,7 +154,9 @@ static int create_missing(struct apply *ap, const struct node *n, const struct b
         const struct node *child = &n->children[i];
         if (seen_mark(seen, i))
             continue;
-        if (self->v.type == BSON_TYPE_ARRAY)
+        if (self->v.p == ap->doc && child->part.s[0] == '$' && will_create(ap, child))
+            rc = refuse_dollar_name(ap, &child->part);
+        else if (self->v.type == BSON_TYPE_ARRAY)
             rc = create_element(ap, child, self, &count);
         else
             rc = create(ap, child, child->part.s, child->part.n);
@@ -189,9 +216,11 @@ static int apply_element(struct apply *ap, const struct node *n, const struct be
     }
     if (e->v.type == BSON_TYPE_DOCUMENT || e->v.type == BSON_TYPE_ARRAY)
         return apply_inside(ap, n, e);
-    for (uint32_t i = 0; i < n->n; i++)
-        if (will_create(ap, &n->children[i]))
-            return not_viable(ap, &n->children[i], e);
+    for (uint32_t i = 0; i < n->n; i++) {
+        int rc = check_viable(ap, &n->children[i], e);
+        if (rc)
+            return rc;
+    }
     return 0;
 }
 

@@ -50,13 +50,11 @@ int inc_apply(struct apply *ap, const struct leaf *l, const struct target *t)
 
 int mul_apply(struct apply *ap, const struct leaf *l, const struct target *t)
 {
-    if (bval_is_missing(t->old)) { /* a zero of the operand's type */
+    if (bval_is_missing(t->old)) { /* a zero of the operand's type; -0 or NaN where arithmetic says so */
         uint8_t zero[8], raw[16];
         struct bval v;
         if (bval_mul(l->arg, bval_from_i32(0, zero), raw, &v) != 0)
             return err_set(ap->err, ERR_BAD_VALUE, "Failed to apply $mul operations to a missing value");
-        if (l->arg.type == BSON_TYPE_DOUBLE)
-            v = bval_from_f64(0, raw); /* also for NaN, infinity and negative operands */
         return target_set(ap, t, v);
     }
     return arith(ap, l, t, bval_mul);

@@ -34,7 +34,7 @@ static int add_to_set_each(struct parse *p, struct leaf *l, struct each *out, st
     biter_init(&it, bval_doc(l->arg));
     if (biter_next(&it, &second) && biter_next(&it, &second))
         return err_set(err, ERR_BAD_VALUE, "Found unexpected fields after $each in $addToSet: %s",
-                       bval_shell(p->a, l->arg));
+                       value_text(p->a, l->arg));
     out->values = array_items(p->a, bval_doc(e.v), 0, &out->n);
     return out->values ? 0 : out_of_memory(err);
 }

@@ -78,7 +78,7 @@ int current_date_apply(struct apply *ap, const struct leaf *l, const struct targ
 
 /* ---- $rename: one leaf takes the field away, another sets it; values are looked up before anything changes ---- */
 
-static const struct update_op rename_to = {"$rename", true, any_parse, rename_to_apply, rename_to_idle};
+static const struct update_op rename_to = {"$rename", true, false, any_parse, rename_to_apply, rename_to_idle};
 
 static bool is_prefix(const struct leaf *a, const struct leaf *b)
 {
@@ -129,33 +129,70 @@ int rename_parse(struct parse *p, struct leaf *l, struct err *err)
     return 0;
 }
 
-/* Walks as far as the document goes. Errors: an array on the way, a scalar on the way. */
-static int find_field(struct apply *ap, const struct leaf *l, const char *which, struct bval *out)
+struct walk {
+    struct bval value;     /* at the end of the path, or missing */
+    const struct part *in; /* the part whose value is the innermost array on the way; NULL: none */
+    const struct part *at; /* the part whose value bars the way; NULL: nothing does */
+    struct bval bar;
+};
+
+static struct bval child_of(struct bval v, const struct part *part)
 {
-    const uint8_t *doc = ap->doc;
-    *out = BVAL_MISSING;
+    struct biter it;
+    struct belem e;
+    uint32_t i = 0;
+    biter_init(&it, bval_doc(v));
+    for (; biter_next(&it, &e); i++)
+        if (v.type == BSON_TYPE_ARRAY ? i == part->index : e.name_n == part->n && memcmp(e.name, part->s, part->n) == 0)
+            return e.v;
+    return BVAL_MISSING;
+}
+
+/* Walks as far as the document goes. */
+static void walk(const uint8_t *doc, const struct leaf *l, struct walk *w)
+{
+    struct bval v = bval_from_doc(doc);
+    *w = (struct walk){.value = BVAL_MISSING};
     for (uint32_t i = 0; i < l->n_parts; i++) {
-        char *name = arena_strndup(ap->a, l->parts[i].s, l->parts[i].n);
-        if (!name)
-            return out_of_memory(ap->err);
-        struct bval v = bdoc_get(doc, name);
-        if (i + 1 == l->n_parts) {
-            *out = v;
-        } else if (bval_is_missing(v)) {
-            return 0;
-        } else if (v.type == BSON_TYPE_ARRAY) {
-            return err_set(
-                ap->err, ERR_BAD_VALUE,
-                "The %s field cannot be an array element, '%s' in doc with %s has an array field called '%s'", which,
-                l->path, apply_id_text(ap), name);
-        } else if (v.type != BSON_TYPE_DOCUMENT) {
-            return err_set(
-                ap->err, ERR_PATH_NOT_VIABLE, "cannot use the part (%s of %s) to traverse the element ({%s})",
-                arena_strndup(ap->a, l->parts[i + 1].s, l->parts[i + 1].n), l->path, elem_text(ap->a, name, v));
-        } else {
-            doc = bval_doc(v);
+        if (v.type == BSON_TYPE_ARRAY)
+            w->in = &l->parts[i - 1];
+        if (v.type != BSON_TYPE_DOCUMENT && (v.type != BSON_TYPE_ARRAY || l->parts[i].index == UPDATE_NO_INDEX)) {
+            w->at = &l->parts[i - 1];
+            w->bar = v;
+            return;
         }
+        v = child_of(v, &l->parts[i]);
+        if (bval_is_missing(v))
+            return;
     }
+    w->value = v;
+}
+
+static int refuse_array(struct apply *ap, const struct leaf *l, const char *which, const struct part *array)
+{
+    return err_set(ap->err, ERR_BAD_VALUE,
+                   "The %s field cannot be an array element, '%s' in doc with %s has an array field called '%.*s'",
+                   which, l->path, apply_id_text(ap), (int)array->n, array->s);
+}
+
+static int rename_find(struct apply *ap, const struct rename *r)
+{
+    struct walk from, to;
+
+    walk(ap->doc, &r->from, &from);
+    if (from.at) {
+        const char *name = arena_strndup(ap->a, from.at->s, from.at->n);
+        return err_set(ap->err, ERR_PATH_NOT_VIABLE, "cannot use the part (%s of %s) to traverse the element ({%s})",
+                       name, r->from.path, elem_text(ap->a, name, from.bar));
+    }
+    if (bval_is_missing(from.value))
+        return 0;
+    if (from.in)
+        return refuse_array(ap, &r->from, "source", from.in);
+    walk(ap->doc, &r->to, &to);
+    if (to.in)
+        return refuse_array(ap, &r->to, "destination", to.in);
+    ap->renamed[r->index] = from.value;
     return 0;
 }
 
@@ -165,10 +202,7 @@ int renames_find(struct apply *ap)
     if (!ap->renamed)
         return out_of_memory(ap->err);
     for (const struct rename *r = ap->u->renames; r; r = r->next) {
-        struct bval there;
-        int rc = find_field(ap, &r->from, "source", &ap->renamed[r->index]);
-        if (rc == 0 && !bval_is_missing(ap->renamed[r->index]))
-            rc = find_field(ap, &r->to, "destination", &there);
+        int rc = rename_find(ap, r);
         if (rc)
             return rc;
     }
@@ -184,5 +218,8 @@ bool rename_to_idle(const struct apply *ap, const struct leaf *l)
 int rename_to_apply(struct apply *ap, const struct leaf *l, const struct target *t)
 {
     const struct rename *r = l->priv;
-    return target_set(ap, t, ap->renamed[r->index]);
+    struct bval v = ap->renamed[r->index];
+    if (!bval_is_missing(t->old) && bval_eq(t->old, v))
+        return 0; /* 1 and 1.0 are the same here: what is there stays */
+    return target_set(ap, t, v);
 }

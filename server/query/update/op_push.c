@@ -40,7 +40,9 @@ static int parse_sort(struct parse *p, struct bval v, struct push *push, struct 
     int64_t direction;
 
     push->has_sort = true;
-    if (bval_is_number(v) && bval_to_i64(v, true, &direction) && (direction == 1 || direction == -1)) {
+    if (bval_is_number(v)) {
+        if (!bval_to_i64(v, true, &direction) || (direction != 1 && direction != -1))
+            return err_set(err, ERR_BAD_VALUE, "The $sort element value must be either 1 or -1");
         push->descending = direction < 0;
         return 0;
     }

@@ -50,22 +50,6 @@ int parse_path(struct arena *a, const char *path, struct part **parts, uint32_t 
     return 0;
 }
 
-/* "$x" as a field's name, except in what looks like a DBRef. */
-static bool has_dollar_name(const struct leaf *l)
-{
-    for (uint32_t i = 0; i < l->n_parts; i++) {
-        const struct part *p = &l->parts[i];
-        if (p->kind != PART_NAME || p->s[0] != '$')
-            continue;
-        bool dbref =
-            i > 0 && ((p->n == 4 && memcmp(p->s, "$ref", 4) == 0) || (p->n == 3 && memcmp(p->s, "$id", 3) == 0) ||
-                      (p->n == 3 && memcmp(p->s, "$db", 3) == 0));
-        if (!dbref)
-            return true;
-    }
-    return false;
-}
-
 static bool may_nest(const struct leaf *l)
 {
     int levels = UPDATE_NEST_MAX - (int)l->n_parts - 2; /* $push makes an array around its values */
@@ -96,7 +80,7 @@ int parse_add_leaf(struct parse *p, const struct update_op *op, const char *path
         return rc;
     for (uint32_t i = 0; i < l->n_parts; i++)
         l->positional |= l->parts[i].kind != PART_NAME;
-    l->dollar_name = op->creates && has_dollar_name(l);
+    l->dollar_name = op->creates && path[0] == '$';
     u->positional |= l->positional;
     u->may_nest |= may_nest(l);
     u->n_leaves++;

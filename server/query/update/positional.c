@@ -136,7 +136,7 @@ int array_filters_check(struct parse *p, struct err *err)
         if (!u->filters[i].used)
             return err_set(err, ERR_FAILED_TO_PARSE,
                            "The array filter for identifier '%s' was not used in the update %s", u->filters[i].id,
-                           bval_shell(p->a, bval_from_doc(u->doc)));
+                           value_text(p->a, bval_from_doc(u->doc)));
     return 0;
 }
 

@@ -28,7 +28,8 @@ struct target;
 /* One row of table.c. */
 struct update_op {
     const char *name;
-    bool creates;                                                   /* makes the field where it is missing */
+    bool creates; /* makes the field where it is missing */
+    bool strict;  /* a path that a scalar bars is an error, though nothing would be made */
     int (*parse)(struct parse *p, struct leaf *l, struct err *err); /* checks l->arg and fills l->priv */
     int (*apply)(struct apply *ap, const struct leaf *l, const struct target *t);
     bool (*idle)(const struct apply *ap, const struct leaf *l); /* does nothing this time; NULL: never */
@@ -42,7 +43,7 @@ struct leaf {
     struct part *parts;
     uint32_t n_parts;
     bool positional;  /* some part is $, $[] or $[id] */
-    bool dollar_name; /* some part is a name that starts with $ */
+    bool dollar_name; /* the field of the document itself starts with $ */
     struct bval arg;
     const void *priv; /* the operator's own form of arg */
 };
@@ -174,6 +175,7 @@ OV_MUST_CHECK int target_append(struct apply *ap, const struct target *t, uint32
 OV_MUST_CHECK int apply_tree(struct apply *ap, const struct node *root);
 OV_MUST_CHECK int renames_find(struct apply *ap);
 const char *apply_id_text(struct apply *ap);                             /* _id: 1 */
+const char *value_text(struct arena *a, struct bval v); /* as the shell shows it, 4 KiB at most */
 const char *elem_text(struct arena *a, const char *name, struct bval v); /* a: 1 */
 OV_MUST_CHECK int out_of_memory(struct err *err);
 

@@ -3,7 +3,7 @@
 
 #include "server/base/rand.h"
 
-static const struct update_op equality_op = {"$set", true, any_parse, set_apply, NULL};
+static const struct update_op equality_op = {"$set", true, false, any_parse, set_apply, NULL};
 
 struct equalities {
     struct arena *a;

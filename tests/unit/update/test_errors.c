@@ -59,7 +59,8 @@ START_TEST(at_parse)
          "The value for $slice must be an integer value but was given type: string"},
         {"{}", "{$push: {a: {$each: [], $position: 'x'}}}", 2,
          "The value for $position must be an integer value, not of type: string"},
-        {"{}", "{$push: {a: {$each: [], $sort: 2}}}", 2,
+        {"{}", "{$push: {a: {$each: [], $sort: 2}}}", 2, "The $sort element value must be either 1 or -1"},
+        {"{}", "{$push: {a: {$each: [], $sort: 'x'}}}", 2,
          "The $sort is invalid: use 1/-1 to sort the whole element, or {field:1/-1} to sort embedded fields"},
         {"{}", "{$push: {a: {$each: [], $sort: {}}}}", 2,
          "The $sort pattern is empty when it should be a set of fields."},
@@ -137,16 +138,25 @@ START_TEST(when_applied)
          "The dollar ($) prefixed field '$a' in '$a' is not allowed in the context of an update's replacement "
          "document. Consider using an "
          "aggregation pipeline with $replaceWith."},
-        {"{_id: 1}", "{$inc: {'a.$b': 2}}", 52,
-         "The dollar ($) prefixed field '$b' in 'a.$b' is not allowed in the context of an update's replacement "
+        {"{_id: 1}", "{$inc: {'$a.b': 2}}", 52,
+         "The dollar ($) prefixed field '$a' in '$a' is not allowed in the context of an update's replacement "
          "document. Consider using an "
          "aggregation pipeline with $replaceWith."},
+        {"{_id: 1, a: 1}", "{$pop: {'a.b': 1}}", 28,
+         "Cannot use the part (b) of (a.b) to traverse the element ({a: 1})"},
+        {"{_id: 1, a: [ 1 ]}", "{$pull: {'a.b.c': 1}}", 28,
+         "Cannot use the part (b) of (a.b.c) to traverse the element ({a: [ 1 ]})"},
+        {"{_id: 1, a: 'x'}", "{$pullAll: {'a.0': [1]}}", 28,
+         "Cannot use the part (0) of (a.0) to traverse the element ({a: \"x\"})"},
         {"{_id: 1, a: [{b: 1}]}", "{$rename: {'a.0.b': 'c'}}", 2,
          "The source field cannot be an array element, 'a.0.b' in doc with _id: 1 has an array field called 'a'"},
         {"{_id: 1, a: 1, b: [1]}", "{$rename: {a: 'b.0'}}", 2,
          "The destination field cannot be an array element, 'b.0' in doc with _id: 1 has an array field called 'b'"},
+        {"{_id: 1, a: [{b: 1}]}", "{$rename: {'a.b': 'c'}}", 28,
+         "cannot use the part (a of a.b) to traverse the element ({a: [ { b: 1 } ]})"},
+        {"{_id: 1, a: 1, b: 2}", "{$rename: {a: 'b.c'}}", 28, "Cannot create field 'c' in element {b: 2}"},
         {"{_id: 1, a: 1}", "{$rename: {'a.b': 'c'}}", 28,
-         "cannot use the part (b of a.b) to traverse the element ({a: 1})"},
+         "cannot use the part (a of a.b) to traverse the element ({a: 1})"},
         {"{_id: 1, a: {'$numberLong': '9223372036854775807'}}", "{$inc: {a: 1}}", 2,
          "Failed to apply $inc operations to current value ((NumberLong)9223372036854775807) for document {_id: 1}"},
         {"{_id: 1, a: {'$numberLong': '9223372036854775807'}}", "{$mul: {a: 2}}", 2,

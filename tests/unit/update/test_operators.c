@@ -47,7 +47,8 @@ START_TEST(set_and_unset)
         {"{}", "{$set: {'a.z': 1, b: 2}, $inc: {'a.c': 3}}", "{a: {c: 3, z: 1}, b: 2}"},
         {"{_id: 1, a: 1}", "{$set: {_id: 1, a: 2}}", "{_id: 1, a: 2}"},
         {"{a: {~x: 1}}", "{$set: {a: {~y: 1}}}", "{a: {~y: 1}}"},
-        {"{a: {}}", "{$set: {'a.$id': 1}}", "{a: {~id: 1}}"},
+        {"{a: {}}", "{$set: {'a.$id': 1, 'a.$x': 2}}", "{a: {~id: 1, ~x: 2}}"},
+        {"{~a: {b: 1}}", "{$inc: {'$a.b': 1}}", "{~a: {b: 2}}"},
         /* more than eight, more than 64 paths in one document */
         {"{f: 1, b: 1}", "{$set: {a: 2, b: 2, c: 2, d: 2, e: 2, f: 2, g: 2, h: 2, i: 2, j: 2}}",
          "{f: 2, b: 2, a: 2, c: 2, d: 2, e: 2, g: 2, h: 2, i: 2, j: 2}"},
@@ -91,7 +92,7 @@ START_TEST(numbers)
         {"{a: 3}", "{$mul: {a: 1}}", NULL},
         {"{}", "{$mul: {a: 2}}", "{a: 0}"},
         {"{}", "{$mul: {a: 2.5}}", "{a: 0.0}"},
-        {"{}", "{$mul: {a: -2.5}}", "{a: 0.0}"},
+        {"{}", "{$mul: {a: -2.5}}", "{a: -0.0}"},
         {"{}", "{$mul: {a: {'$numberLong': '7'}}}", "{a: {'$numberLong': '0'}}"},
         {"{a: 65536}", "{$mul: {a: 65536}}", "{a: {'$numberLong': '4294967296'}}"},
         {"{a: 3}", "{$min: {a: 2}}", "{a: 2}"},
@@ -179,7 +180,7 @@ START_TEST(sets_and_ends)
         {"{a: [1]}", "{$pull: {a: 2}}", NULL},
         {"{b: 1}", "{$pull: {a: 1}}", NULL},
         {"{a: {b: [1, 2]}}", "{$pull: {'a.b': 2}}", "{a: {b: [1]}}"},
-        {"{a: {b: 1}}", "{$pull: {'a.b.c': 2, 'a.d.e': 1}}", NULL},
+        {"{a: {b: 1}}", "{$pull: {'a.c': 2, 'a.d.e': 1}}", NULL},
     };
     check_rows(rows, OV_LEN(rows));
 }
@@ -193,6 +194,8 @@ START_TEST(renames)
         {"{b: 2}", "{$rename: {a: 'c'}}", NULL},
         {"{b: 2}", "{$rename: {a: 'b.c'}}", NULL},
         {"{b: 2}", "{$rename: {a: 'x.y'}}", NULL},
+        {"{b: [{c: 1}]}", "{$rename: {'b.7.c': 'x', 'b.0.z': 'y'}}", NULL},
+        {"{a: 1, b: 1.0}", "{$rename: {a: 'b'}}", "{b: 1.0}"},
         {"{a: {x: 1}}", "{$rename: {'a.x': 'a.y'}}", "{a: {y: 1}}"},
         {"{a: {x: 'text'}}", "{$rename: {'a.x': 'b.c.d'}}", "{a: {}, b: {c: {d: 'text'}}}"},
         {"{a: 1, b: 2}", "{$rename: {a: 'c', b: 'd'}}", "{c: 1, d: 2}"},
