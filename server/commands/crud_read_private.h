@@ -20,6 +20,7 @@ struct reading {         /* a read under way: the state of a command */
     uint32_t n;
     size_t bytes;
     int64_t counted; /* count */
+    void *own;       /* the command's: distinct */
 };
 
 /* ---- arguments (crud_read_args.c) ---- */
