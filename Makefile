@@ -59,6 +59,7 @@ ALL_SRC := $(SRC) $(wildcard server/main.c) $(TESTLIB_SRC) $(UNIT_SRC) $(CRASH_S
 FORMAT_SRC = $(shell find $(wildcard server protocol storage index tests) -name '*.[ch]')
 LINT_SRC = $(SRC) $(wildcard server/main.c)
 ROUNDS ?= 5
+KILLS ?= 200
 SEED ?=
 MINUTES ?= 1
 ONLY ?=
@@ -92,8 +93,9 @@ integration: build ## the live daemon over the wire (pytest)
 asan tsan: ## unit and integration tests under address + undefined, or thread sanitizer
 	@$(MAKE) V=$@ unit integration
 
-crash: build $(CRASH) ## power cuts at every write; SEED=n repeats one run, ROUNDS=n bounds it
-	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites crash 1800 $(B)/ $(CRASH)
+crash: build $(CRASH) ## power cuts at every write, SIGKILL under load; SEED=n repeats one run, ROUNDS=n and KILLS=n bound it
+	@scripts/setup-tests
+	@OCTAVOD=$(CURDIR)/$(B)/octavod ROUNDS=$(ROUNDS) KILLS=$(KILLS) SEED=$(SEED) scripts/run-suites crash 3600 $(B)/ $(CRASH) tests/crash/kill_daemon
 
 sim: build $(SIM) ## random operations against an in-memory model; SEED=n, ROUNDS=n
 	@ROUNDS=$(ROUNDS) SEED=$(SEED) scripts/run-suites sim 1800 $(B)/ $(SIM)
