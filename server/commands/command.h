@@ -43,6 +43,9 @@ struct server { /* everything that lives as long as the daemon */
     struct cursors *cursors;      /* session/cursors.h */
     struct failpoints *failpoints;
     const struct config *config;  /* server/conf/config.h */
+    const char *set_name;         /* the replica set's name; NULL: stand-alone */
+    const char *advertised;       /* host:port that a replica set tells its clients; NULL: the address they came by */
+    uint32_t compressors;         /* that may be negotiated: bit per OP_COMPRESSED id */
     uint8_t process_id[12];       /* topologyVersion.processId */
     int64_t start_wall_ms, start_mono_us;
     _Atomic int64_t connections, connections_total, requests, bytes_in, bytes_out;
@@ -53,7 +56,8 @@ struct server { /* everything that lives as long as the daemon */
 
 enum command_flags {
     CMD_READ = 1, CMD_WRITE = 2, CMD_ADMIN = 4 /* only on admin */, CMD_NO_AUTH = 8, CMD_CURSOR = 16,
-    CMD_NO_COUNT = 32, CMD_NO_COMPRESS = 64,
+    CMD_NO_COUNT = 32 /* counts itself: opcounters other than command */, CMD_NO_COMPRESS = 64, CMD_API_V1 = 128 /* part of the stable API */,
+    CMD_RETRY = 256 /* takes a txnNumber */, CMD_ANY_WC = 512 /* no write, but a writeConcern does no harm */,
 };
 
 struct command_ctx { /* of one command; lives in its arena */
@@ -71,6 +75,8 @@ struct command_ctx { /* of one command; lives in its arena */
     bool w0;
     bool close_connection;        /* the host closes the connection instead of replying (fail points, shutdown) */
     void (*cleanup)(struct command_ctx *cx); /* run once when the command ends in any way; may be NULL */
+    size_t reply_at;              /* dispatch's: where the reply document starts */
+    bool refused;                 /* dispatch's: op.err was set before the handler came to run */
 };
 typedef enum op_status (*command_fn)(struct command_ctx *cx); /* DONE (op.err tells failure), AGAIN, WAIT */
 

@@ -1,0 +1,43 @@
+/* The commands. One row each; its function is in the file of its family. */
+#include "server/commands/crud_read.h"
+#include "server/commands/crud_write.h"
+#include "server/commands/ddl.h"
+#include "server/commands/diagnostic.h"
+
+#define V1 CMD_API_V1
+static const char *const none[] = {NULL};
+
+const struct command commands[] = {
+    /* name, flags, handler, own fields, second spelling, help */
+
+    /* documents */
+    {"find", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_find, find_fields, NULL, "documents that match a filter"},
+    {"getMore", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_get_more, get_more_fields, NULL, "the next batch of a cursor"},
+    {"insert", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_insert, insert_fields, NULL, "stores documents"},
+    {"update", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_update, update_fields, NULL, "changes documents"},
+    {"delete", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_delete, delete_fields, NULL, "removes documents"},
+    {"findAndModify", CMD_WRITE | CMD_RETRY | V1, cmd_find_and_modify, find_and_modify_fields, "findandmodify",
+     "changes or removes one document and returns it"},
+    {"killCursors", CMD_READ | V1, cmd_kill_cursors, kill_cursors_fields, NULL, "closes cursors"},
+    {"count", CMD_READ | V1, cmd_count, count_fields, NULL, "how many documents match"},
+    {"aggregate", CMD_READ | CMD_WRITE | CMD_CURSOR | V1, cmd_aggregate, aggregate_fields, NULL, "runs a pipeline"},
+
+    /* collections, databases, indexes */
+    {"create", CMD_WRITE | V1, cmd_create, create_fields, NULL, "makes a collection"},
+    {"drop", CMD_WRITE | V1, cmd_drop, drop_fields, NULL, "removes a collection and its indexes"},
+    {"dropDatabase", CMD_WRITE | V1, cmd_drop_database, drop_database_fields, NULL, "removes a database"},
+    {"listDatabases", CMD_READ | CMD_ADMIN | V1, cmd_list_databases, list_databases_fields, NULL, "the databases"},
+    {"listCollections", CMD_READ | CMD_CURSOR | V1, cmd_list_collections, list_collections_fields, NULL,
+     "the collections of a database"},
+    {"createIndexes", CMD_WRITE | V1, cmd_create_indexes, create_indexes_fields, NULL, "builds indexes"},
+    {"listIndexes", CMD_READ | CMD_CURSOR | V1, cmd_list_indexes, list_indexes_fields, NULL, "the indexes of a collection"},
+    {"dropIndexes", CMD_WRITE | V1, cmd_drop_indexes, drop_indexes_fields, "deleteIndexes", "removes indexes"},
+
+    /* what clients ask first */
+    {"hello", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC | V1, cmd_hello, NULL, NULL, "who is this, and what can it do"},
+    {"isMaster", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC, cmd_hello, NULL, "ismaster", "hello of older clients"},
+    {"ping", CMD_NO_AUTH | CMD_ANY_WC | V1, cmd_ping, none, NULL, "answers"},
+    {"buildInfo", CMD_NO_AUTH | CMD_ANY_WC, cmd_build_info, none, "buildinfo", "version and build of the server"},
+
+    {NULL, 0, NULL, NULL, NULL, NULL},
+};
