@@ -145,7 +145,7 @@ int bson_check(const uint8_t *doc, size_t n, int max_depth, struct err *err)
     int rc = n > UINT32_MAX / 2 ? bad(err, "a document is too long") : open_doc(&c, doc + n, err);
     if (rc != 0)
         return rc;
-    if (c.stack[0].end != doc + n)
+    if (load_le32(doc) != n)
         return bad(err, "the length of the document is not that of its bytes");
     while (c.depth >= 0) {
         const uint8_t *end = c.stack[c.depth].end - 1;

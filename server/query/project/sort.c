@@ -6,8 +6,10 @@ static int parse_natural(const uint8_t *spec, struct bval v, struct sort_spec *o
     int64_t n;
     struct biter it;
     struct belem e;
-    biter_init(&it, spec);
-    if (biter_next(&it, &e) && biter_next(&it, &e))
+    uint32_t fields = 0;
+    for (biter_init(&it, spec); biter_next(&it, &e);)
+        fields++;
+    if (fields > 1)
         return err_set(err, ERR_BAD_VALUE, "Cannot include '$natural' in compound sort: %s",
                        err->arena ? bval_shell(err->arena, bval_from_doc(spec)) : "");
     if (!bval_to_i64(v, false, &n) || (n != 1 && n != -1))

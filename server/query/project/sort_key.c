@@ -128,6 +128,8 @@ static bool append_key(const struct sort_spec *s, const uint8_t *doc, struct buf
     k.any = k.parallel = false;
     key.open = s->n == 32 ? UINT32_MAX : (1u << s->n) - 1;
     memset(key.part, 0, s->n * sizeof(*key.part));
+    memset(key.v, 0, s->n * sizeof(*key.v));
+    memset(k.best, 0, s->n * sizeof(*k.best));
     search_doc(&k, &key, doc);
     for (uint32_t i = 0; i < s->n && !k.parallel; i++)
         bval_keyenc(out, k.best[i], s->dirs[i] < 0);
