@@ -46,7 +46,8 @@ struct match {
 };
 
 struct match_result {
-    int32_t array_index; /* first array index that a leaf matched at, for the positional operator; -1 if none */
+    int32_t
+        array_index; /* index in the (outermost) array that the last leaf under AND matched at, for the positional operator; or -1 */
 };
 
 /* Parses a filter; the tree and copies of all operands live in `a`. An empty filter gives MATCH_TRUE.

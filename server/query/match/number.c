@@ -25,7 +25,7 @@ int match_parse_mod(struct parser *ps, const char *path, const struct belem *e, 
 {
     struct biter it;
     struct belem d, q, more;
-    struct mod mod;
+    struct mod mod = {0, 0};
     int rc;
     if (e->v.type != BSON_TYPE_ARRAY)
         return err_set(ps->err, ERR_BAD_VALUE, "malformed mod, needs to be an array");

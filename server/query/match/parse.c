@@ -158,7 +158,7 @@ int match_operand_i64(struct parser *ps, const struct belem *e, int code, const 
     double d = bval_to_f64(e->v);
     if (d != d && e->v.type == BSON_TYPE_DOUBLE)
         return err_set(ps->err, code, "%sExpected an integer, but found NaN in: %s", prefix, match_show(ps, e));
-    if (e->v.type != BSON_TYPE_DOUBLE || d >= 0x1p63 || d < -0x1p63)
+    if (e->v.type != BSON_TYPE_DOUBLE || d >= 9223372036854775808.0 || d < -9223372036854775808.0)
         return err_set(ps->err, code, "%sCannot represent as a 64-bit integer: %s", prefix, match_show(ps, e));
     return err_set(ps->err, code, "%sExpected an integer: %s", prefix, match_show(ps, e));
 }
