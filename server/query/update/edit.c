@@ -102,6 +102,8 @@ int target_set(struct apply *ap, const struct target *t, struct bval v)
         bw_valn(ap->out, t->name, t->name_n, v);
         return 0;
     }
+    if (ap->in_id && strcmp(t->path, "_id") == 0 && bval_eq(t->old, v))
+        ap->in_id = false; /* 1 and 1.0 are the same _id: its type may change */
     if (t->old.type == v.type) {
         if (t->old.n == v.n && memcmp(t->old.p, v.p, v.n) == 0)
             return 0;

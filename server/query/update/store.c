@@ -68,7 +68,7 @@ struct insert_facts {
     bool zero_timestamp;
 };
 
-static int look(const uint8_t *doc, struct insert_facts *f, struct err *err)
+static int look(const uint8_t *doc, bool fill, struct insert_facts *f, struct err *err)
 {
     struct biter it;
     struct belem e;
@@ -83,7 +83,7 @@ static int look(const uint8_t *doc, struct insert_facts *f, struct err *err)
             f->id = e.v;
             f->id_first = first;
         } else {
-            f->zero_timestamp |= timestamp_is_zero(e.v);
+            f->zero_timestamp |= fill && timestamp_is_zero(e.v);
         }
     }
     return id_check(f->id, err);
@@ -104,7 +104,7 @@ int insert_prepare(const uint8_t *doc, uint64_t ts, struct buf *out, bool *same,
     if (nests_deeper(doc, UPDATE_NEST_MAX))
         return err_set(err, ERR_OVERFLOW, "cannot insert document because it exceeds %d levels of nesting",
                        UPDATE_NEST_MAX);
-    int rc = look(doc, &f, err);
+    int rc = look(doc, ts != 0, &f, err);
     if (rc)
         return rc;
     if (f.id_first && !f.zero_timestamp) {

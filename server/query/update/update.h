@@ -25,7 +25,7 @@ bool update_is_replacement(const struct update *u);
 /* The top-level field names / dotted paths the update may touch, so that index maintenance can skip indexes: true if `index_path` can change. */
 bool update_may_touch(const struct update *u, const char *index_path);
 
-/* Applies to `doc`; the new document is appended to `out` (starts at the old out->len). array_index: the positional match or -1.
+/* Applies to `doc` (not in `out`); the new document is appended to `out` (starts at the old out->len). array_index: the positional match or -1.
  * Errors in the real server's words (14 $inc on non-number, 28, 2 $push to non-array, 40 at parse, 66 _id, 17419 too large). */
 OV_MUST_CHECK int update_apply(const struct update *u, const uint8_t *doc, int32_t array_index, struct arena *a, struct buf *out,
                                struct update_effect *effect, struct err *err);
@@ -33,7 +33,7 @@ OV_MUST_CHECK int update_apply(const struct update *u, const uint8_t *doc, int32
 OV_MUST_CHECK int update_upsert(const struct update *u, const struct match *filter, struct arena *a, struct buf *out, struct bval *id,
                                 struct err *err);
 
-/* Puts _id first (making one if missing), replaces top-level Timestamp(0,0) by ts, checks what insert forbids (_id types, two _ids, nesting,
+/* Puts _id first (making one if missing), replaces top-level Timestamp(0,0) by ts (0: leaves them), checks what insert forbids (_id types, two _ids, nesting,
  * 16 MiB). Appends to out unless the document may be stored as it is: then *same is true and nothing is appended. */
 OV_MUST_CHECK int insert_prepare(const uint8_t *doc, uint64_t ts, struct buf *out, bool *same, struct err *err);
 

@@ -94,6 +94,17 @@ START_TEST(an_insert_without_an_id_gets_one)
 }
 END_TEST
 
+START_TEST(empty_timestamps_can_be_kept)
+{
+    struct run r;
+    bool same;
+    run_init(&r);
+    ck_assert_int_eq(insert_prepare(J("{_id: 1, a: {'$timestamp': {t: 0, i: 0}}}"), 0, &r.out, &same, &r.err), 0);
+    ck_assert(same && r.out.len == 6);
+    run_free(&r);
+}
+END_TEST
+
 START_TEST(inserts_that_are_refused)
 {
     static const struct {
@@ -193,6 +204,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, an_empty_timestamp_in_a_replacement_is_filled_in);
     tcase_add_test(tc, inserts);
     tcase_add_test(tc, an_insert_without_an_id_gets_one);
+    tcase_add_test(tc, empty_timestamps_can_be_kept);
     tcase_add_test(tc, inserts_that_are_refused);
     tcase_add_test(tc, deep_and_large_inserts);
     tcase_add_test(tc, which_indexes_can_change);
