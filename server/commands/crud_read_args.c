@@ -37,18 +37,13 @@ int arg_empty_let(struct command_ctx *cx)
     return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "variables (let) are not implemented");
 }
 
-/* local, available and majority are one on a single node. */
-int arg_read_concern(struct command_ctx *cx)
+/* ---- readConcern ---- */
+
+/* local, available, majority and linearizable are one on a single node. */
+static int read_level(struct command_ctx *cx, struct bval level)
 {
     static const char *const plain[] = {"local", "available", "majority"};
-    const uint8_t *rc_doc;
     uint32_t n;
-    int rc = arg_doc(cx, "readConcern", &rc_doc);
-    if (rc != 0 || bdoc_empty(rc_doc))
-        return rc;
-    struct bval level = bdoc_get(rc_doc, "level");
-    if (bval_is_missing(level))
-        return 0;
     if (level.type != BSON_TYPE_UTF8)
         return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
                        "BSON field 'readConcern.level' is the wrong type '%s', expected type 'string'",
@@ -58,14 +53,59 @@ int arg_read_concern(struct command_ctx *cx)
         if (strcmp(plain[i], name) == 0)
             return 0;
     if (strcmp(name, "linearizable") == 0)
-        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
-                       "node needs to be a replica set member to use linearizable read concern");
-    if (strcmp(name, "snapshot") == 0)
+        return cx->server->set_name ? 0
+                                    : err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
+                                              "node needs to be a replica set member to use linearizable read concern");
+    if (strcmp(name, "snapshot") != 0)
+        return err_set(&cx->op.err, ERR_BAD_VALUE,
+                       "Enumeration value '%s' for field 'readConcern.level' is not a valid value.", name);
+    if (!cx->server->set_name)
         return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
                        "node needs to be a replica set member to use readConcern: snapshot");
-    return err_set(&cx->op.err, ERR_BAD_VALUE,
-                   "Enumeration value '%s' for field 'readConcern.level' is not a valid value.", name);
+    return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "readConcern snapshot is not implemented");
 }
+
+/* What was told to a client is visible: a time beyond that is from elsewhere. */
+static int read_after(struct command_ctx *cx, struct bval after)
+{
+    if (after.type != BSON_TYPE_TIMESTAMP)
+        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
+                       "BSON field 'readConcern.afterClusterTime' is the wrong type '%s', expected type 'timestamp'",
+                       bval_type_name(after.type));
+    if (!cx->server->set_name)
+        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
+                       "node needs to be a replica set member to use readConcern: afterClusterTime");
+    if (load_le64(after.p) <= eng_visible(cx->server->engine))
+        return 0;
+    return err_set(&cx->op.err, ERR_INVALID_OPTIONS,
+                   "readConcern afterClusterTime value must not be greater than the current clusterTime. Requested "
+                   "clusterTime: %s",
+                   bval_shell(cx->op.arena, after));
+}
+
+int arg_read_concern(struct command_ctx *cx)
+{
+    const uint8_t *concern;
+    struct biter it;
+    struct belem e;
+    int rc = arg_doc(cx, "readConcern", &concern);
+    if (rc != 0)
+        return rc;
+    for (biter_init(&it, concern); rc == 0 && biter_next(&it, &e);) {
+        if (strcmp(e.name, "level") == 0)
+            rc = read_level(cx, e.v);
+        else if (strcmp(e.name, "afterClusterTime") == 0)
+            rc = read_after(cx, e.v);
+        else if (strcmp(e.name, "atClusterTime") == 0)
+            rc = err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "readConcern.atClusterTime is not implemented");
+        else if (strcmp(e.name, "provenance") != 0)
+            rc =
+                err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field 'readConcern.%s' is an unknown field.", e.name);
+    }
+    return rc;
+}
+
+/* ---- others ---- */
 
 int arg_hint(struct command_ctx *cx, struct bval *out)
 {

@@ -220,10 +220,14 @@ static struct cursor *take_old(struct cursors *cs, int64_t now, bool all)
 
 static void free_chain(struct cursors *cs, struct cursor *c)
 {
+    if (!c)
+        return;
+    eng_step_enter(cs->engine);
     for (struct cursor *next; c; c = next) {
         next = c->next;
         cursor_free(cs, c);
     }
+    eng_step_leave(cs->engine);
 }
 
 void cursors_tick(struct cursors *cs, int64_t now_mono_us)
@@ -235,9 +239,7 @@ void cursors_free(struct cursors *cs)
 {
     if (!cs)
         return;
-    eng_step_enter(cs->engine);
     free_chain(cs, take_old(cs, 0, true));
-    eng_step_leave(cs->engine);
     OV_ASSERT(map_count(cs->by_id) == 0);
     while (cs->n_arenas)
         arena_free(cs->arenas[--cs->n_arenas]);

@@ -12,7 +12,7 @@
 struct cursors;
 struct cursors *cursors_new(struct engine *e, struct catalog *catalog);
 void cursors_free(struct cursors *cs); /* closes all; none is taken. Outside a step; accepts NULL */
-/* Closes cursors that have been idle too long, and those of dropped collections. To be called about once a second. */
+/* Closes cursors that have been idle too long, and those of dropped collections. Outside a step; to be called about once a second. */
 void cursors_tick(struct cursors *cs, int64_t now_mono_us);
 
 struct cursor {          /* belongs to whoever made or took it, but for the last part */

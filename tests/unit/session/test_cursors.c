@@ -183,6 +183,7 @@ START_TEST(idle_cursors_time_out)
     lasting->no_timeout = true;
     int64_t ids[3] = {cursors_add(t.cs, made(&t)), cursors_add(t.cs, lasting), cursors_add(t.cs, made(&t))};
     ck_assert_int_eq(cursors_take(t.cs, ids[2], &busy), CURSOR_OK);
+    eng_step_leave(t.f.db.e);
     int64_t now = clock_mono_us();
     cursors_tick(t.cs, now + CURSOR_IDLE_US / 2);
     ck_assert_int_eq(open_cursors(&t), 3);
@@ -191,6 +192,7 @@ START_TEST(idle_cursors_time_out)
     ck_assert_int_eq(st.open, 2);
     ck_assert_int_eq(st.no_timeout, 1);
     ck_assert_int_eq(st.timed_out, 1);
+    eng_step_enter(t.f.db.e);
     ck_assert_int_eq(cursors_take(t.cs, ids[0], &c), CURSOR_NOT_FOUND);
     ck_assert_int_eq(cursors_take(t.cs, ids[1], &c), CURSOR_OK);
     cursors_give_back(t.cs, c);
@@ -208,13 +210,13 @@ START_TEST(cursors_of_a_dropped_collection_do_not_stay)
     struct cursor *c = made(&t);
     c->no_timeout = true;
     cursors_add(t.cs, c);
+    eng_step_leave(t.f.db.e);
     atomic_store(&t.f.rt.dropped, true);
     cursors_tick(t.cs, clock_mono_us()); /* its client still gets to know */
     ck_assert_int_eq(open_cursors(&t), 1);
     cursors_tick(t.cs, clock_mono_us() + CURSOR_IDLE_US / 5);
     ck_assert_int_eq(open_cursors(&t), 0);
     ck_assert_int_eq(atomic_load(&t.f.coll.refs), 1000);
-    eng_step_leave(t.f.db.e);
     table_free(&t);
 }
 END_TEST
