@@ -91,8 +91,8 @@ int match_parse_bits(struct parser *ps, const char *path, const struct belem *e,
         store_le64(raw, (uint64_t)mask);
         rc = positions_of_bytes(ps, raw, 8, &bits);
     } else {
-        rc = err_set(ps->err, ERR_BAD_VALUE, "%s takes an Array, a number, or a BinData but received: %s",
-                     path ? path : "", match_show(ps, e));
+        rc = err_set(ps->err, ERR_BAD_VALUE, "%.*s takes an Array, a number, or a BinData but received: %s",
+                     MATCH_SHOW_MAX, path ? path : "", match_show(ps, e));
     }
     if (rc != 0)
         return rc;

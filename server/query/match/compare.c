@@ -19,8 +19,8 @@ int match_parse_compare(struct parser *ps, const char *path, const struct belem 
     if (e->v.type == BSON_TYPE_UNDEFINED)
         return err_set(ps->err, ERR_BAD_VALUE, "cannot compare to undefined");
     if (op != MATCH_EQ && e->v.type == BSON_TYPE_REGEX)
-        return err_set(ps->err, ERR_BAD_VALUE, "Can't have RegEx as arg to predicate over field '%s'.",
-                       path ? path : "");
+        return err_set(ps->err, ERR_BAD_VALUE, "Can't have RegEx as arg to predicate over field '%.*s'.",
+                       MATCH_SHOW_MAX, path ? path : "");
     return match_push(ps, out, match_leaf_value(ps, op, path, e->v));
 }
 

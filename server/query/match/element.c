@@ -58,7 +58,7 @@ static int parse_one(struct parser *ps, const struct belem *e, uint32_t *bits)
                 return 0;
             }
         }
-        return err_set(ps->err, ERR_BAD_VALUE, "Unknown type name alias: %.*s", (int)n, s);
+        return err_set(ps->err, ERR_BAD_VALUE, "Unknown type name alias: %.*s", (int)OV_MIN(n, MATCH_SHOW_MAX), s);
     }
     if (!bval_is_number(e->v))
         return err_set(ps->err, ERR_TYPE_MISMATCH, "type must be represented as a number or a string");
@@ -85,7 +85,8 @@ int match_parse_type(struct parser *ps, const char *path, const struct belem *e,
     if (rc != 0)
         return rc;
     if (!bits)
-        return err_set(ps->err, ERR_FAILED_TO_PARSE, "%s must match at least one type", path ? path : "");
+        return err_set(ps->err, ERR_FAILED_TO_PARSE, "%.*s must match at least one type", MATCH_SHOW_MAX,
+                       path ? path : "");
     struct match *m = match_leaf(ps, MATCH_TYPE, path);
     if (m)
         m->n_values = bits;

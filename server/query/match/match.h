@@ -5,30 +5,17 @@
 
 #include "protocol/bson/bson.h"
 
+/* clang-format off */
 enum match_op {
-    MATCH_AND,
-    MATCH_OR,
-    MATCH_NOR,
-    MATCH_NOT, /* children */
-    MATCH_EQ,
-    MATCH_LT,
-    MATCH_LTE,
-    MATCH_GT,
-    MATCH_GTE,    /* path, value */
-    MATCH_IN,     /* path, values (sorted, unique) */
-    MATCH_EXISTS, /* path, value: true or false in `flag` */
-    MATCH_TRUE,
-    MATCH_FALSE,
-    MATCH_TYPE,
-    MATCH_SIZE,
-    MATCH_MOD,
-    MATCH_ALL,
-    MATCH_ELEM_MATCH,
-    MATCH_REGEX,
-    MATCH_BITS, /* path, private operands */
-    MATCH_VALUE_IS,
-    MATCH_VALUE_OBJECT, /* roots that only match_parse_value makes: equal to `value`; a document that children[0] accepts */
+    MATCH_AND, MATCH_OR, MATCH_NOR, MATCH_NOT,              /* children */
+    MATCH_EQ, MATCH_LT, MATCH_LTE, MATCH_GT, MATCH_GTE,     /* path, value */
+    MATCH_IN,                                               /* path, values (sorted, unique) */
+    MATCH_EXISTS,                                           /* path, flag: true or false */
+    MATCH_TRUE, MATCH_FALSE,
+    MATCH_TYPE, MATCH_SIZE, MATCH_MOD, MATCH_ELEM_MATCH, MATCH_REGEX, MATCH_BITS, /* path, private operands */
+    MATCH_VALUE_IS, MATCH_VALUE_OBJECT, /* roots of match_parse_value: equal to `value`; a document that children[0] accepts */
 };
+/* clang-format on */
 /* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. Folded while parsing: a list of one value is
  * EQ, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one (unless huge); AND, OR and NOT have no
  * TRUE or FALSE below them. MATCH_REGEX: `value` is the regex. */

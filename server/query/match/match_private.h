@@ -8,7 +8,8 @@
 /* Nesting of a filter, so that neither parsing nor evaluation outgrows the stack; a checked document (BSON_DEPTH_MAX) nests
  * less. */
 #define MATCH_DEPTH_MAX   200
-#define MATCH_NUMERIC_MAX 10 /* numeric parts of one path */
+#define MATCH_NUMERIC_MAX 10   /* numeric parts of one path */
+#define MATCH_SHOW_MAX    1000 /* bytes of a name or value of the client's in a message */
 #define MATCH_MERGE_MAX \
     1024 /* children that move up when nested nodes are merged; beyond that copying would cost too much */
 #define MATCH_REGEX_JIT   256         /* regexes of one filter that are compiled to machine code */

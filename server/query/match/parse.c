@@ -25,8 +25,8 @@ static int check_path(struct parser *ps, const struct bpath *path)
     for (uint32_t i = 0; i < path->n_parts; i++)
         numeric += path->parts[i].index >= 0;
     if (numeric > MATCH_NUMERIC_MAX)
-        return err_set(ps->err, ERR_BAD_VALUE, "the path '%s' has more than %d numeric parts", path->text,
-                       MATCH_NUMERIC_MAX);
+        return err_set(ps->err, ERR_BAD_VALUE, "the path '%.*s' has more than %d numeric parts", MATCH_SHOW_MAX,
+                       path->text, MATCH_NUMERIC_MAX);
     return 0;
 }
 
@@ -144,8 +144,12 @@ bool match_is_operators(struct bval v, bool incomplete)
 
 const char *match_show(struct parser *ps, const struct belem *e)
 {
-    const char *s = arena_printf(ps->a, "%s: %s", e->name, bval_shell(ps->a, e->v));
-    return s ? s : e->name;
+    struct buf b;
+    buf_init(&b);
+    bval_to_shell(&b, e->v, MATCH_SHOW_MAX);
+    const char *s = arena_printf(ps->a, "%.*s: %.*s", MATCH_SHOW_MAX, e->name, (int)b.len, (const char *)b.p);
+    buf_free(&b);
+    return s ? s : "";
 }
 
 int match_operand_i64(struct parser *ps, const struct belem *e, int code, const char *prefix, int64_t *out)
@@ -187,7 +191,8 @@ int match_parse_operators(struct parser *ps, const char *path, const uint8_t *su
                 continue;
             regex = true;
         }
-        rc = op ? op->parse(ps, path, &e, sub, out) : err_set(ps->err, ERR_BAD_VALUE, "unknown operator: %s", e.name);
+        rc = op ? op->parse(ps, path, &e, sub, out)
+                : err_set(ps->err, ERR_BAD_VALUE, "unknown operator: %.*s", MATCH_SHOW_MAX, e.name);
     }
     ps->depth--;
     return rc;
@@ -208,9 +213,9 @@ static int parse_field(struct parser *ps, const struct belem *e, struct match_li
         const struct match_operator *op = match_top_find(e->name);
         return op ? op->parse(ps, NULL, e, NULL, out)
                   : err_set(ps->err, ERR_BAD_VALUE,
-                            "unknown top level operator: %s. If you have a field name that starts with a '$' symbol, "
+                            "unknown top level operator: %.*s. If you have a field name that starts with a '$' symbol, "
                             "consider using $getField or $setField.",
-                            e->name);
+                            MATCH_SHOW_MAX, e->name);
     }
     if (match_is_operators(e->v, false))
         return match_parse_operators(ps, e->name, bval_doc(e->v), out);

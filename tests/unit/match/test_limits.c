@@ -119,11 +119,40 @@ START_TEST(deep_and_wide)
 }
 END_TEST
 
+/* A message quotes what the client sent, not all of it. */
+START_TEST(messages_are_bounded)
+{
+    static char filter[70000];
+    static const char *const forms[] = {"{a: {$%s: 1}}",
+                                        "{$%s: 1}",
+                                        "{a: {$size: '%s'}}",
+                                        "{a: {~type: '%s'}}",
+                                        "{%s: {~type: []}}",
+                                        "{%s: {$bitsAllSet: null}}",
+                                        "{a: {$bitsAllSet: {a: '%s'}}}",
+                                        "{%s: {$gt: {$regularExpression: {pattern: 'x', options: ''}}}}"};
+    static char name[60000];
+    memset(name, 'n', sizeof name - 1);
+    struct arena *a = arena_new(0);
+    for (size_t i = 0; i < OV_LEN(forms); i++) {
+        struct match *m;
+        struct err err;
+        err_init(&err, a);
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(filter, sizeof filter, forms[i], name);
+        ck_assert_int_ne(match_parse(a, J(filter), &m, &err), 0);
+        ck_assert_msg(strstr(err.msg, "nnnn") && strlen(err.msg) < 4000, "%s: %zu bytes", forms[i], strlen(err.msg));
+    }
+    arena_free(a);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, numeric_paths_do_not_explode);
     tcase_add_test(tc, repeated_operators_are_read_once);
     tcase_add_test(tc, regexes_are_counted);
     tcase_add_test(tc, deep_and_wide);
+    tcase_add_test(tc, messages_are_bounded);
 }
 TEST_MAIN("match/limits", add_tests)
