@@ -19,8 +19,7 @@ struct each {
 
 static int add_to_set_each(struct parse *p, struct leaf *l, struct each *out, struct err *err)
 {
-    struct belem e, second;
-    struct biter it;
+    struct belem e;
 
     if (!first_field(l->arg, &e) || strcmp(e.name, "$each") != 0) {
         out->values = arena_dup(p->a, &l->arg, sizeof(l->arg));
@@ -31,8 +30,7 @@ static int add_to_set_each(struct parse *p, struct leaf *l, struct each *out, st
         return err_set(err, ERR_TYPE_MISMATCH,
                        "The argument to $each in $addToSet must be an array but it was of type %s",
                        bval_type_name(e.v.type));
-    biter_init(&it, bval_doc(l->arg));
-    if (biter_next(&it, &second) && biter_next(&it, &second))
+    if (array_count(bval_doc(l->arg)) > 1)
         return err_set(err, ERR_BAD_VALUE, "Found unexpected fields after $each in $addToSet: %s",
                        value_text(p->a, l->arg));
     out->values = array_items(p->a, bval_doc(e.v), 0, &out->n);

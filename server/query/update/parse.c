@@ -63,6 +63,7 @@ int parse_add_leaf(struct parse *p, const struct update_op *op, const char *path
                    struct err *err)
 {
     struct update *u = p->u;
+    *out = NULL;
     if (u->n_leaves == p->cap_leaves) {
         uint32_t cap = p->cap_leaves ? 2 * p->cap_leaves : 4;
         struct leaf *more = arena_alloc(p->a, cap * sizeof(*more));
