@@ -37,15 +37,28 @@ static int listen_on(struct net *n, const struct addrinfo *ai, const char *name,
     if (n->port == 0 && getsockname(fd, (struct sockaddr *)&a, &len) == 0)
         n->port = ntohs(a.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&a)->sin6_port
                                                 : ((struct sockaddr_in *)&a)->sin_port);
-    n->listeners[n->n_listeners++] = (struct listener){.fd = fd, .net = n};
+    n->listeners[n->n_listeners++] = (struct listener){.fd = fd, .net = n, .address = a};
     return 0;
 }
 
-static bool seen(const struct addrinfo *first, const struct addrinfo *ai)
+static const void *address_of(const struct sockaddr *a, size_t *n)
 {
-    for (; first != ai; first = first->ai_next)
-        if (first->ai_addrlen == ai->ai_addrlen && memcmp(first->ai_addr, ai->ai_addr, ai->ai_addrlen) == 0)
+    *n = a->sa_family == AF_INET6 ? sizeof(struct in6_addr) : sizeof(struct in_addr);
+    return a->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)a)->sin6_addr
+                                    : (const void *)&((const struct sockaddr_in *)a)->sin_addr;
+}
+
+/* Two names may stand for one address: "127.0.0.1,localhost". */
+static bool is_listened_on(const struct net *n, const struct sockaddr *a)
+{
+    size_t len;
+    const void *address = address_of(a, &len);
+    for (unsigned i = 0; i < n->n_listeners; i++) {
+        const struct sockaddr *b = (const struct sockaddr *)&n->listeners[i].address;
+        size_t same;
+        if (a->sa_family == b->sa_family && memcmp(address, address_of(b, &same), len) == 0)
             return true;
+    }
     return false;
 }
 
@@ -62,7 +75,7 @@ static int listen_by_name(struct net *n, const char *name, bool ipv6, struct err
     for (const struct addrinfo *ai = list; ai && rc == 0; ai = ai->ai_next) {
         if (ai->ai_family != AF_INET && ai->ai_family != AF_INET6)
             continue;
-        if (seen(list, ai))
+        if (is_listened_on(n, ai->ai_addr))
             continue;
         if (n->n_listeners == LISTEN_MAX)
             rc = err_set(err, ERR_SOCKET_EXCEPTION, "more than %d addresses to listen on", LISTEN_MAX);

@@ -104,6 +104,7 @@ struct loop {
 struct listener {
     uv_poll_t poll;
     int fd;
+    struct sockaddr_storage address;
     struct net *net;
 };
 struct net {

@@ -150,13 +150,13 @@ static void *run_net(void *arg)
 
 static void start(unsigned loops, int debug_pending)
 {
-    static const char *const bind[] = {"127.0.0.1"};
+    static const char *const bind[] = {"127.0.0.1", "localhost"}; /* one address twice */
     struct err err;
     err_init(&err, NULL);
     db.opt.debug_pending = debug_pending;
     db_new(&db);
     server.engine = db.e;
-    struct net_options opt = {.bind = bind, .n_bind = 1, .loops = loops, .workers = 3, .server = &server};
+    struct net_options opt = {.bind = bind, .n_bind = 2, .loops = loops, .workers = 3, .server = &server};
     ck_assert_int_eq(net_open(&opt, &net, &err), 0);
     ck_assert_int_eq(pthread_create(&net_thread, NULL, run_net, NULL), 0);
     ck_assert_int_eq(pthread_create(&knock_thread, NULL, knock_back, NULL), 0);
