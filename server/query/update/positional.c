@@ -2,6 +2,8 @@
  * that it stands for in this document, and the tree is built anew from those. */
 #include "server/query/update/update_private.h"
 
+#include "server/base/map.h"
+
 /* ---- arrayFilters ---- */
 
 struct top_names {
@@ -53,10 +55,12 @@ static bool id_is_valid(const char *s, uint32_t n)
 
 static struct array_filter *filter_find(const struct update *u, const char *id, uint32_t n)
 {
-    for (uint32_t i = 0; i < u->n_filters; i++)
-        if (u->filters[i].id_n == n && memcmp(u->filters[i].id, id, n) == 0)
-            return &u->filters[i];
-    return NULL;
+    return u->filters_by_id ? map_get(u->filters_by_id, slice_of(id, n)) : NULL;
+}
+
+static void free_map(void *map)
+{
+    map_free(map);
 }
 
 static int filter_parse(struct parse *p, struct bval v, struct array_filter *f, struct err *err)
@@ -103,16 +107,17 @@ int array_filters_parse(struct parse *p, struct bval filters, struct err *err)
         return err_set(err, ERR_TYPE_MISMATCH, "arrayFilters must be an array but was of type %s",
                        bval_type_name(filters.type));
     uint32_t n = array_count(bval_doc(filters));
-    if (n > 1000) /* each is compared with each other one */
-        return err_set(err, ERR_FAILED_TO_PARSE, "an update may have 1000 array filters, not %u", n);
     p->u->filters = arena_zalloc(p->a, n * sizeof(*p->u->filters));
     if (!p->u->filters)
         return out_of_memory(err);
+    p->u->filters_by_id = map_new();
+    arena_on_reset(p->a, free_map, p->u->filters_by_id);
     biter_init(&it, bval_doc(filters));
     while (biter_next(&it, &e)) {
         if ((rc = filter_parse(p, e.v, &p->u->filters[p->u->n_filters], err)) != 0)
             return rc;
-        p->u->n_filters++;
+        struct array_filter *f = &p->u->filters[p->u->n_filters++];
+        map_put(p->u->filters_by_id, slice_of(f->id, f->id_n), f);
     }
     return 0;
 }

@@ -88,6 +88,7 @@ struct update {
     struct node root; /* with positional parts as names: for conflicts, and to apply unless `positional` */
     struct array_filter *filters;
     uint32_t n_filters;
+    struct map *filters_by_id; /* NULL: no filters */
     struct rename *renames;
     uint32_t n_renames;
 };
