@@ -110,7 +110,7 @@ int arg_read_concern(struct command_ctx *cx)
 int arg_hint(struct command_ctx *cx, struct bval *out)
 {
     *out = bdoc_get(cx->req->body, "hint");
-    if (out->type == BSON_TYPE_DOCUMENT && bdoc_empty(bval_doc(*out)))
+    if (out->type == BSON_TYPE_NULL || (out->type == BSON_TYPE_DOCUMENT && bdoc_empty(bval_doc(*out))))
         *out = BVAL_MISSING;
     if (out->type == BSON_TYPE_EOD || out->type == BSON_TYPE_UTF8 || out->type == BSON_TYPE_DOCUMENT)
         return 0;
