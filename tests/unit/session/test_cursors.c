@@ -1,6 +1,8 @@
 /* Cursors between getMores: taken, given back, killed, timed out, of collections that go away. */
 #include "server/session/cursors.h"
 
+#include <stdlib.h>
+
 #include "server/base/clock.h"
 #include "tests/lib/json.h"
 #include "tests/lib/reads.h"
@@ -240,6 +242,87 @@ START_TEST(an_idle_cursor_pins_no_snapshot)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+enum { THREADS = 4, ROUNDS = 3000, SHARED = 8 };
+struct worker {
+    struct table *t;
+    _Atomic int64_t *ids;
+    pthread_t thread;
+    unsigned seed;
+    int read, busy, gone;
+};
+
+static void woken(struct eng_call *c)
+{
+    (void)c;
+}
+
+/* Reads on in cursors that others read on in, kills some, and puts new ones in their place. */
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct cursor *c;
+    struct eng_call call;
+    struct err err;
+    struct arena *a = arena_new(0);
+    eng_call_init(&call, woken);
+    err_init(&err, a);
+    struct pull pull = {NULL, &call, &err};
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint8_t *doc;
+        _Atomic int64_t *slot = &w->ids[(unsigned)rand_r(&w->seed) % SHARED];
+        int64_t id = atomic_load(slot);
+        eng_step_enter(w->t->f.db.e);
+        if (i % 16 == 0) {
+            cursors_kill(w->t->cs, id);
+            atomic_store(slot, cursors_add(w->t->cs, made(w->t)));
+        }
+        enum cursor_found found = cursors_take(w->t->cs, id, &c);
+        if (found == CURSOR_OK && pipeline_next(c->pipe, &pull, &doc) == EXEC_ROW) {
+            w->read++;
+            cursors_give_back(w->t->cs, c);
+        } else if (found == CURSOR_OK) {
+            cursors_discard(w->t->cs, c);
+        }
+        w->busy += found == CURSOR_BUSY;
+        w->gone += found == CURSOR_NOT_FOUND;
+        eng_step_leave(w->t->f.db.e);
+        if (i % 500 == 0)
+            cursors_tick(w->t->cs, clock_mono_us());
+    }
+    arena_free(a);
+    return NULL;
+}
+
+START_TEST(threads_share_the_table)
+{
+    struct table t;
+    struct worker w[THREADS];
+    _Atomic int64_t ids[SHARED];
+    table_new(&t, 0);
+    eng_step_enter(t.f.db.e);
+    for (int i = 0; i < SHARED; i++)
+        ids[i] = cursors_add(t.cs, made(&t));
+    eng_step_leave(t.f.db.e);
+    for (unsigned i = 0; i < THREADS; i++) {
+        w[i] = (struct worker){.t = &t, .ids = ids, .seed = i};
+        ck_assert_int_eq(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
+    }
+    int all = 0, read = 0;
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(w[i].thread, NULL);
+        all += w[i].read + w[i].busy + w[i].gone;
+        read += w[i].read;
+    }
+    ck_assert_int_le(all, THREADS * ROUNDS); /* the rest met an end */
+    ck_assert_int_gt(read, THREADS * ROUNDS / 4);
+    cursors_free(t.cs);
+    ck_assert_int_eq(atomic_load(&t.f.coll.refs), 1000);
+    fix_free(&t.f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, a_cursor_goes_on_where_it_was, 0, 3);
@@ -249,5 +332,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, idle_cursors_time_out);
     tcase_add_test(tc, cursors_of_a_dropped_collection_do_not_stay);
     tcase_add_test(tc, an_idle_cursor_pins_no_snapshot);
+    tcase_add_test(tc, threads_share_the_table);
 }
 TEST_MAIN("session/cursors", add_tests)
