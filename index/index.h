@@ -6,7 +6,7 @@
 #include "storage/engine.h"
 
 #define INDEX_FIELDS_MAX 32
-#define INDEX_MAX 64 /* a collection */
+#define INDEX_MAX        64 /* a collection */
 
 enum index_state { INDEX_BUILDING, INDEX_READY };
 
@@ -20,16 +20,23 @@ struct index_def { /* immutable but for the two atomics in `rt` */
     uint32_t n_fields;
     bool is_id, unique, sparse;
     enum index_state state;
-    struct index_rt *rt;        /* shared by all versions of the definition */
+    struct index_rt *rt; /* shared by all versions of the definition */
 };
 struct index_rt {
-    _Atomic uint32_t multikey;  /* bit i: field i has held an array; set in the commit that needs it, never cleared */
+    _Atomic uint32_t multikey; /* bit i: field i has held an array; set in the commit that needs it, never cleared */
     _Atomic uint32_t multikey_stored; /* bits whose rows are committed; the catalog's own */
-    _Atomic uint64_t ready_ts;  /* plans of older snapshots ignore the index */
+    _Atomic uint64_t ready_ts;        /* plans of older snapshots ignore the index */
     _Atomic uint64_t accesses;
 };
 
-enum keyspace_kind { KEYSPACE_CATALOG = 'm', KEYSPACE_DOCS = 'd', KEYSPACE_INDEX = 'i', KEYSPACE_UNIQUE = 'u', KEYSPACE_SESSION = 's', KEYSPACE_CONFIG = 'c' };
+enum keyspace_kind {
+    KEYSPACE_CATALOG = 'm',
+    KEYSPACE_DOCS = 'd',
+    KEYSPACE_INDEX = 'i',
+    KEYSPACE_UNIQUE = 'u',
+    KEYSPACE_SESSION = 's',
+    KEYSPACE_CONFIG = 'c'
+};
 static inline uint64_t keyspace_id(enum keyspace_kind kind, uint64_t n)
 {
     return (uint64_t)kind << 56 | n;
@@ -45,14 +52,16 @@ void key_class_high(struct buf *out, uint8_t type, bool descending);
 struct keyset { /* the encoded keys of one document in one index, unique, sorted; in the arena given */
     struct slice *keys;
     size_t n;
-    uint32_t multikey; /* fields that held an array */
+    uint32_t multikey;          /* fields that held an array */
     const struct bval **values; /* per key: n_fields values (BVAL_MISSING where absent), for E11000 */
 };
 /* Errors: ERR_CANNOT_INDEX_PARALLEL_ARRAYS (171). A sparse index gives none for documents without any of its fields. */
-OV_MUST_CHECK int keygen(const struct index_def *def, const uint8_t *doc, struct arena *a, struct keyset *out, struct err *err);
+OV_MUST_CHECK int keygen(const struct index_def *def, const uint8_t *doc, struct arena *a, struct keyset *out,
+                         struct err *err);
 
 /* What differs between two key sets of one index: keys to remove and to add. */
-void keyset_diff(const struct keyset *before, const struct keyset *after, struct arena *a, struct keyset *removed, struct keyset *added);
+void keyset_diff(const struct keyset *before, const struct keyset *after, struct arena *a, struct keyset *removed,
+                 struct keyset *added);
 
 /* Entry layout: unique (and _id): key = encoding, value = record id (8 bytes big-endian). Others: key = encoding + record id, value empty. */
 static inline uint64_t index_entry_rid(const struct index_def *def, const struct eng_row *row)

@@ -95,9 +95,8 @@ static int check_field(const struct belem *e, const uint8_t *spec, bool id, stru
     switch (fields[i].how) {
     case FLAG:
         if (e->v.type != BSON_TYPE_BOOL && !bval_is_number(e->v))
-            return err_set(err, ERR_TYPE_MISMATCH,
-                           "The field '%s' has value %s: %s, which is not convertible to bool", e->name, e->name,
-                           bval_shell(a, e->v));
+            return err_set(err, ERR_TYPE_MISMATCH, "The field '%s' has value %s: %s, which is not convertible to bool",
+                           e->name, e->name, bval_shell(a, e->v));
         return 0;
     case UNLESS_OFF:
         if (is_off(e->v))
@@ -150,10 +149,11 @@ static int key_direction(struct bval v, int8_t *dir, struct err *err)
     if (v.type == BSON_TYPE_UTF8)
         return check_plugin(v, err);
     if (!bval_is_number(v))
-        return err_set(err, ERR_CANNOT_CREATE_INDEX,
-                       "Values in v:2 index key pattern cannot be of type %s. Only numbers > 0, numbers < 0, and strings "
-                       "are allowed.",
-                       bval_type_name(v.type));
+        return err_set(
+            err, ERR_CANNOT_CREATE_INDEX,
+            "Values in v:2 index key pattern cannot be of type %s. Only numbers > 0, numbers < 0, and strings "
+            "are allowed.",
+            bval_type_name(v.type));
     double d = bval_to_f64(v);
     if (isnan(d))
         return err_set(err, ERR_CANNOT_CREATE_INDEX, "Values in the index key pattern cannot be NaN.");
@@ -221,7 +221,8 @@ static int check_version(struct bval v, struct arena *a, const uint8_t *spec, st
         return err_set(err, ERR_BAD_VALUE, "Index version must be representable as a 32-bit integer, but got %s",
                        bval_shell(a, v));
     if (version != 1 && version != 2)
-        return err_set(err, ERR_CANNOT_CREATE_INDEX, "Invalid index specification %s; cannot create an index with v=%lld",
+        return err_set(err, ERR_CANNOT_CREATE_INDEX,
+                       "Invalid index specification %s; cannot create an index with v=%lld",
                        bval_shell(a, bval_from_doc(spec)), (long long)version);
     return 0;
 }
@@ -260,7 +261,8 @@ int index_parse(struct arena *a, const uint8_t *spec, struct index_def *out, str
     int rc = 0;
     *out = (struct index_def){.state = INDEX_BUILDING};
     if (key.type != BSON_TYPE_EOD && key.type != BSON_TYPE_DOCUMENT)
-        return err_set(err, ERR_TYPE_MISMATCH, "The field 'key' must be an object, but got %s", bval_type_name(key.type));
+        return err_set(err, ERR_TYPE_MISMATCH, "The field 'key' must be an object, but got %s",
+                       bval_type_name(key.type));
     bool id = key.type == BSON_TYPE_DOCUMENT && bdoc_cmp(bval_doc(key), ID_PATTERN) == 0;
     for (biter_init(&it, spec); rc == 0 && biter_next(&it, &e);)
         rc = check_field(&e, spec, id, a, err);

@@ -29,7 +29,8 @@ int arg_string(struct command_ctx *cx, const char *field, const char **out, bool
         return wrong_type(cx, field, v, "type 'string'");
     *out = bval_str(v, &n);
     if (strlen(*out) != n)
-        return err_set(&cx->op.err, ERR_BAD_VALUE, "BSON field '%s.%s' must not have a null byte", cx->cmd->name, field);
+        return err_set(&cx->op.err, ERR_BAD_VALUE, "BSON field '%s.%s' must not have a null byte", cx->cmd->name,
+                       field);
     return 0;
 }
 

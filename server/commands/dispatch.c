@@ -197,20 +197,23 @@ enum op_status command_engine_error(struct command_ctx *cx, enum eng_result r)
         return command_fail(cx, ERR_OUT_OF_DISK_SPACE,
                             "the disk is full: nothing was written; writes go on when there is room");
     case ENG_CANCELLED:
-        return op_check_interrupt(&cx->op) != 0 ? OP_DONE : command_fail(cx, ERR_INTERRUPTED, "operation was interrupted");
+        return op_check_interrupt(&cx->op) != 0 ? OP_DONE
+                                                : command_fail(cx, ERR_INTERRUPTED, "operation was interrupted");
     default:
         break;
     }
     eng_error(cx->server->engine, &last);
     switch (r) {
     case ENG_READ_ONLY:
-        return command_fail(cx, ERR_OPERATION_FAILED,
-                            "nothing is written any more since a write to or a sync of the journal failed; restart octavod to "
-                            "recover: %s",
-                            last.msg);
+        return command_fail(
+            cx, ERR_OPERATION_FAILED,
+            "nothing is written any more since a write to or a sync of the journal failed; restart octavod to "
+            "recover: %s",
+            last.msg);
     case ENG_UNKNOWN:
         return command_fail(cx, ERR_OPERATION_FAILED,
-                            "the write may or may not survive: its write to or sync of the journal failed: %s", last.msg);
+                            "the write may or may not survive: its write to or sync of the journal failed: %s",
+                            last.msg);
     case ENG_CORRUPT:
         return command_fail(cx, ERR_DATA_CORRUPTION_DETECTED, "damaged data: %s", last.msg);
     case ENG_IO:

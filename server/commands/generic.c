@@ -118,10 +118,10 @@ static int w_mode(struct command_ctx *cx, struct bval v)
         return 0;
     }
     if (!cx->server->set_name)
-        return err_set(&cx->op.err, ERR_BAD_VALUE, "cannot use non-majority 'w' mode \"%s\" when a host is not replicated",
-                       mode);
-    return err_set(&cx->op.err, ERR_UNKNOWN_REPL_WRITE_CONCERN, "No write concern mode named '%s' found in replica set configuration",
-                   mode);
+        return err_set(&cx->op.err, ERR_BAD_VALUE,
+                       "cannot use non-majority 'w' mode \"%s\" when a host is not replicated", mode);
+    return err_set(&cx->op.err, ERR_UNKNOWN_REPL_WRITE_CONCERN,
+                   "No write concern mode named '%s' found in replica set configuration", mode);
 }
 
 static int write_concern_field(struct command_ctx *cx, const struct belem *e, bool *j, bool *fsync)
@@ -142,10 +142,11 @@ static int write_concern_field(struct command_ctx *cx, const struct belem *e, bo
         return 0;
     }
     if (strcmp(e->name, "wtimeout") == 0)
-        return bval_is_number(e->v) ? 0
-                                    : wrong_type(cx, "writeConcern.wtimeout", e->v, "types '[long, int, decimal, double']");
-    if (strncmp(e->name, "wOpTime", 7) == 0 || strcmp(e->name, "provenance") == 0 || strcmp(e->name, "getLastError") == 0 ||
-        strcmp(e->name, "wElectionId") == 0)
+        return bval_is_number(e->v)
+                   ? 0
+                   : wrong_type(cx, "writeConcern.wtimeout", e->v, "types '[long, int, decimal, double']");
+    if (strncmp(e->name, "wOpTime", 7) == 0 || strcmp(e->name, "provenance") == 0 ||
+        strcmp(e->name, "getLastError") == 0 || strcmp(e->name, "wElectionId") == 0)
         return 0;
     return err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field 'writeConcern.%s' is an unknown field.", e->name);
 }
@@ -179,8 +180,8 @@ static int take_read_concern(struct command_ctx *cx, const struct belem *e)
         return rc;
     struct bval level = bdoc_get(bval_doc(e->v), "level");
     if (bval_is_missing(level) || (level.type == BSON_TYPE_UTF8 && (strcmp(bval_str(level, &n), "local") == 0 ||
-                                                                   strcmp(bval_str(level, &n), "available") == 0 ||
-                                                                   strcmp(bval_str(level, &n), "majority") == 0)))
+                                                                    strcmp(bval_str(level, &n), "available") == 0 ||
+                                                                    strcmp(bval_str(level, &n), "majority") == 0)))
         return 0;
     return err_set(&cx->op.err, ERR_INVALID_OPTIONS, "Command %s does not support readConcern %s", cx->cmd->name,
                    bval_shell(cx->op.arena, e->v));
@@ -202,7 +203,8 @@ static int needs_api_version(struct command_ctx *cx, const struct belem *e)
 {
     int rc = take_bool(cx, e);
     if (rc == 0 && bval_is_missing(bdoc_get(cx->req->body, "apiVersion")))
-        return err_set(&cx->op.err, 4886600, "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion");
+        return err_set(&cx->op.err, 4886600,
+                       "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion");
     return rc;
 }
 
@@ -279,10 +281,12 @@ static int check_own(struct command_ctx *cx, const char *name, uint64_t *seen)
         return 0;
     int i = find_own(fields, name);
     if (i < 0)
-        return err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.%s' is an unknown field.", cx->cmd->name, name);
+        return err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.%s' is an unknown field.", cx->cmd->name,
+                       name);
     OV_DASSERT(i < MAX_FIELDS);
     if (*seen >> i & 1)
-        return err_set(&cx->op.err, ERR_IDL_DUPLICATE_FIELD, "BSON field '%s.%s' is a duplicate field", cx->cmd->name, name);
+        return err_set(&cx->op.err, ERR_IDL_DUPLICATE_FIELD, "BSON field '%s.%s' is a duplicate field", cx->cmd->name,
+                       name);
     *seen |= (uint64_t)1 << i;
     return 0;
 }
@@ -303,8 +307,8 @@ int generic_args(struct command_ctx *cx)
             continue;
         }
         if (seen_generic >> i & 1)
-            return err_set(&cx->op.err, ERR_IDL_DUPLICATE_FIELD, "BSON field '%s.%s' is a duplicate field", cx->cmd->name,
-                           e.name);
+            return err_set(&cx->op.err, ERR_IDL_DUPLICATE_FIELD, "BSON field '%s.%s' is a duplicate field",
+                           cx->cmd->name, e.name);
         seen_generic |= 1u << i;
         rc = generic[i].fn(cx, &e);
     }

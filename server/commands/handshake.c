@@ -36,7 +36,8 @@ static int check_metadata(struct command_ctx *cx, const uint8_t *meta)
             const char *s = bval_str(name, &n);
             if (n > APP_NAME_MAX)
                 return err_set(err, ERR_CLIENT_METADATA_APP_NAME_TOO_LARGE,
-                               "The 'application.name' field must be less then or equal to %d bytes in the client metadata document",
+                               "The 'application.name' field must be less then or equal to %d bytes in the client "
+                               "metadata document",
                                APP_NAME_MAX);
             memcpy(cx->client->app_name, s, n);
             cx->client->app_name[n] = 0;
@@ -49,7 +50,8 @@ static int check_metadata(struct command_ctx *cx, const uint8_t *meta)
                            "Missing required sub-document '%s' in the client metadata document", required[i][0]);
         if (bdoc_get(bval_doc(part), required[i][1]).type != BSON_TYPE_UTF8)
             return err_set(err, ERR_CLIENT_METADATA_MISSING_FIELD,
-                           "Missing required field '%s.%s' in the client metadata document", required[i][0], required[i][1]);
+                           "Missing required field '%s.%s' in the client metadata document", required[i][0],
+                           required[i][1]);
     }
     cx->client->got_metadata = true;
     return 0;
@@ -61,8 +63,8 @@ static int read_metadata(struct command_ctx *cx)
     if (bval_is_missing(v))
         return 0;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "The client metadata document must be an object, not %s", bval_type_name(v.type));
+        return err_set(&cx->op.err, ERR_TYPE_MISMATCH, "The client metadata document must be an object, not %s",
+                       bval_type_name(v.type));
     return check_metadata(cx, bval_doc(v));
 }
 
@@ -130,8 +132,9 @@ static int read_wait(struct command_ctx *cx, struct hello *h)
         return err_set(err, 31372, "topologyVersion must have a non-negative counter");
     bool same = memcmp(process.p, cx->server->process_id, 12) == 0;
     if (same && counter > 0)
-        return err_set(err, 31382, "Received a topology version with counter: %lld which is greater than the server "
-                                   "topology version counter: 0",
+        return err_set(err, 31382,
+                       "Received a topology version with counter: %lld which is greater than the server "
+                       "topology version counter: 0",
                        (long long)counter);
     h->streams = cx->req->exhaust_allowed;
     if (same || cx->req->continued)

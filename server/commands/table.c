@@ -12,7 +12,8 @@ const struct command commands[] = {
 
     /* documents */
     {"find", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_find, find_fields, NULL, "documents that match a filter"},
-    {"getMore", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_get_more, get_more_fields, NULL, "the next batch of a cursor"},
+    {"getMore", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_get_more, get_more_fields, NULL,
+     "the next batch of a cursor"},
     {"insert", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_insert, insert_fields, NULL, "stores documents"},
     {"update", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_update, update_fields, NULL, "changes documents"},
     {"delete", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_delete, delete_fields, NULL, "removes documents"},
@@ -31,11 +32,13 @@ const struct command commands[] = {
     {"listCollections", CMD_READ | CMD_CURSOR | V1, cmd_list_collections, list_collections_fields, NULL,
      "the collections of a database"},
     {"createIndexes", CMD_WRITE | V1, cmd_create_indexes, create_indexes_fields, NULL, "builds indexes"},
-    {"listIndexes", CMD_READ | CMD_CURSOR | V1, cmd_list_indexes, list_indexes_fields, NULL, "the indexes of a collection"},
+    {"listIndexes", CMD_READ | CMD_CURSOR | V1, cmd_list_indexes, list_indexes_fields, NULL,
+     "the indexes of a collection"},
     {"dropIndexes", CMD_WRITE | V1, cmd_drop_indexes, drop_indexes_fields, "deleteIndexes", "removes indexes"},
 
     /* what clients ask first */
-    {"hello", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC | V1, cmd_hello, NULL, NULL, "who is this, and what can it do"},
+    {"hello", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC | V1, cmd_hello, NULL, NULL,
+     "who is this, and what can it do"},
     {"isMaster", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC, cmd_hello, NULL, "ismaster", "hello of older clients"},
     {"ping", CMD_NO_AUTH | CMD_ANY_WC | V1, cmd_ping, none, NULL, "answers"},
     {"buildInfo", CMD_NO_AUTH | CMD_ANY_WC, cmd_build_info, none, "buildinfo", "version and build of the server"},
