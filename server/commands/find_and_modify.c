@@ -27,7 +27,8 @@ struct find_and_modify {
     struct modify modify;
     struct project *fields;
     struct sort_spec sort;
-    bool fresh; /* the image is the new document */
+    bool fresh;    /* the image is the new document */
+    bool finished; /* replied; nothing is pending */
     enum { RUN, SYNC } stage;
 };
 
@@ -159,6 +160,8 @@ static void reply(struct command_ctx *cx, const struct find_and_modify *s)
 static void cleanup(struct command_ctx *cx)
 {
     struct find_and_modify *s = cx->state;
+    if (!s->finished)
+        writer_cancel(&s->w);
     modify_end(&s->modify);
     writer_end(&s->w);
 }
@@ -202,7 +205,8 @@ static enum op_status run(struct command_ctx *cx, struct find_and_modify *s)
     }
     reply(cx, s);
     writer_end(&s->w); /* whoever waits for the collection need not wait for the disk */
-    if (!cx->journaled)
+    s->finished = !cx->journaled;
+    if (s->finished)
         return OP_DONE;
     s->stage = SYNC;
     return OP_AGAIN;

@@ -86,6 +86,8 @@ int write_check(struct command_ctx *cx, const char *coll)
 static void cleanup(struct command_ctx *cx)
 {
     struct write_batch *b = cx->state;
+    if (!b->finished)
+        writer_cancel(&b->w);
     if (b->end)
         b->end(b);
     writer_end(&b->w);
@@ -242,7 +244,8 @@ static enum op_status once(struct command_ctx *cx, struct write_batch *b, bool *
             b->end(b);
         writer_end(&b->w); /* whoever waits for the collection need not wait for the disk */
         b->stage = BATCH_SYNC;
-        return cx->journaled ? OP_AGAIN : OP_DONE;
+        b->finished = !cx->journaled;
+        return b->finished ? OP_DONE : OP_AGAIN;
     case BATCH_SYNC:
         er = eng_sync(cx->server->engine, &cx->call);
         return er == ENG_PENDING ? OP_WAIT : er == ENG_OK ? OP_DONE : command_engine_error(cx, er);

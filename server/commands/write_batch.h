@@ -32,6 +32,7 @@ struct write_batch {
     uint32_t n_upserted, n_errors;
     /* Its own. */
     enum batch_stage stage;
+    bool finished;       /* replied; nothing is pending */
     bool last, again;    /* after the flush: the end; a pause */
     uint32_t index;      /* of the item in hand */
     struct arena *arena; /* of statements after the first */

@@ -12,7 +12,7 @@
 
 struct change_index {
     struct index_def *def;
-    struct keyset removed, added;
+    struct keyset removed, added, after;
     uint32_t multikey;
     bool *gone; /* of a building index: removed[i] has an entry of this document */
 };
@@ -48,6 +48,7 @@ static enum write_result keys_of(struct change *ch, struct change_index *x, stru
         if (keygen(x->def, ch->before, ch->arena, &before, &ignored) != 0)
             before = (struct keyset){0}; /* it has no entries: only while a build is on its way to fail */
     }
+    x->after = after;
     if (!ch->before)
         x->added = after;
     else if (!ch->after)
@@ -118,13 +119,15 @@ static struct slice entry_key(const struct change *ch, const struct index_def *d
     return slice_of(whole, key.n + 8);
 }
 
-/* Values of an added key: keygen and keyset_diff both keep them beside the keys. */
 static enum write_result duplicate(struct writer *w, struct change *ch, const struct change_index *x, size_t i,
                                    struct err *err)
 {
+    size_t at = 0; /* among all keys of the document, beside which the values stand */
+    while (!slice_eq(x->after.keys[at], x->added.keys[i]))
+        at++;
     ch->dup = x->def;
-    ch->dup_values = x->added.values[i];
-    dup_key_error(err, w->arena, w->coll->ns, x->def, x->added.values[i]);
+    ch->dup_values = x->after.values[at];
+    dup_key_error(err, w->arena, w->coll->ns, x->def, x->after.values[at]);
     return WRITE_FAILED;
 }
 

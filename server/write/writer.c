@@ -14,21 +14,15 @@ enum write_result writer_engine(struct writer *w, enum eng_result r)
 static enum write_result create(struct writer *w, struct err *err)
 {
     bool existed;
-    switch (catalog_create(w->c, w->db, w->name, NULL, &existed, w->call, err)) {
-    case DDL_OK:
-        return WRITE_OK;
-    case DDL_PENDING:
-        return WRITE_WAIT;
-    case DDL_ERROR:
-        break;
-    }
-    return WRITE_FAILED;
+    enum ddl_result r = catalog_create(w->c, w->db, w->name, NULL, &existed, w->call, err);
+    w->creating = r == DDL_PENDING; /* then it must be asked again, even if another one makes the collection meanwhile */
+    return r == DDL_OK ? WRITE_OK : r == DDL_PENDING ? WRITE_WAIT : WRITE_FAILED;
 }
 
 enum write_result writer_enter(struct writer *w, bool may_create, struct err *err)
 {
     while (!w->entered) {
-        if (!w->coll)
+        if (!w->coll && !w->creating)
             w->coll = catalog_get(w->c, w->db, w->name);
         if (!w->coll) {
             if (!may_create)
@@ -133,10 +127,14 @@ struct arena *writer_next_document(struct writer *w)
     return w->scratch;
 }
 
-void writer_end(struct writer *w)
+void writer_cancel(struct writer *w)
 {
     catalog_cancel(w->c, w->call);
     eng_call_cancel(w->e, w->call);
+}
+
+void writer_end(struct writer *w)
+{
     leave(w);
     arena_free(w->scratch);
     w->scratch = NULL;

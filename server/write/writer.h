@@ -35,6 +35,7 @@ struct writer {
     uint64_t committed; /* documents changed and committed */
     /* Its own. */
     bool entered, committing;
+    bool creating; /* the catalog was told to make the collection and has not answered */
     uint32_t documents;    /* begun so far */
     struct arena *scratch; /* of the second and later documents */
     struct buf doc, key;
@@ -62,7 +63,9 @@ void writer_hold(struct writer *w);
 struct arena *writer_next_document(struct writer *w);
 /* Keeps a result of the engine. PENDING: WRITE_WAIT, else WRITE_ENGINE. */
 enum write_result writer_engine(struct writer *w, enum eng_result r);
-/* Gives up what is not committed, leaves the collection, frees. Pending calls are cancelled by it. Inside a step. Idempotent. */
+/* Ends what is pending for w->call: before writer_end where a command ends early. Inside a step. */
+void writer_cancel(struct writer *w);
+/* Gives up what is not committed, leaves the collection, frees. Nothing may be pending. Inside a step. Idempotent. */
 void writer_end(struct writer *w);
 
 #endif

@@ -21,8 +21,8 @@ static bool entries_of(struct db *d, struct eng_txn *t, struct collection *coll,
         uint8_t *key = arena_alloc(a, keys.keys[i].n + 8);
         memcpy(key, keys.keys[i].p, keys.keys[i].n);
         memcpy(key + keys.keys[i].n, record->key.p, 8);
-        enum eng_result r = DB_WAIT(
-            d, eng_get(t, def->keyspace, slice_of(key, keys.keys[i].n + (unique ? 0 : 8)), ENG_GET_NEWEST, &row, &d->c));
+        enum eng_result r = DB_WAIT(d, eng_get(t, def->keyspace, slice_of(key, keys.keys[i].n + (unique ? 0 : 8)),
+                                               ENG_GET_NEWEST, &row, &d->c));
         if (r != ENG_OK || (unique && memcmp(row.value.p, record->key.p, 8) != 0)) {
             snprintf(what, sizeof(what), "%s %s: record %llu %s", coll->ns, def->name,
                      (unsigned long long)load_be64(record->key.p),

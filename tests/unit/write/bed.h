@@ -55,10 +55,8 @@ static inline struct run *run_new(struct bed *b, const char *command, const uint
     static const struct {
         const char *name;
         command_fn fn;
-    } all[] = {{"insert", cmd_insert},
-               {"update", cmd_update},
-               {"delete", cmd_delete},
-               {"findAndModify", cmd_find_and_modify}};
+    } all[] = {
+        {"insert", cmd_insert}, {"update", cmd_update}, {"delete", cmd_delete}, {"findAndModify", cmd_find_and_modify}};
     struct run *r = ov_calloc(1, sizeof(*r));
     r->bed = b;
     r->req = (struct request){.body = body, .db = "t", .name = command};
@@ -141,14 +139,14 @@ static inline void bed_index(struct bed *b, const char *coll, const char *json_s
     const uint8_t *spec = J(json_spec);
     ck_assert_int_eq(index_parse(a, spec, &def, &err), 0);
     const char *names[] = {def.name};
-#define DDL(call)                                                \
-    for (enum ddl_result r = DDL_PENDING; r != DDL_OK;) {        \
-        eng_step_enter(b->db.e);                                 \
-        r = call;                                                \
-        eng_step_leave(b->db.e);                                 \
-        ck_assert_msg(r != DDL_ERROR, "%s", err.msg);            \
+#define DDL(call)                                                     \
+    for (enum ddl_result r = DDL_PENDING; r != DDL_OK;) {             \
+        eng_step_enter(b->db.e);                                      \
+        r = call;                                                     \
+        eng_step_leave(b->db.e);                                      \
+        ck_assert_msg(r != DDL_ERROR, "%s", err.msg);                 \
         while (r == DDL_PENDING && !atomic_exchange(&b->db.woken, 0)) \
-            db_pump(&b->db);                                     \
+            db_pump(&b->db);                                          \
     }
     DDL(catalog_create(b->server.catalog, "t", coll, NULL, &existed, &b->db.c, &err));
     DDL(catalog_index_add(b->server.catalog, "t", coll, &def, 1, &b->db.c, &err));

@@ -27,7 +27,8 @@ START_TEST(an_ordered_insert_stops_at_the_first_error)
 {
     begin(_i);
     RUN(&bed, "insert", "{insert: 'c', documents: [{_id: 1}, {_id: 1, x: 1}, {_id: 2}]}",
-        "{ n: 1, writeErrors: [ { index: 1, code: 11000, keyPattern: { _id: 1 }, keyValue: { _id: 1 }, errmsg: \"E11000 "
+        "{ n: 1, writeErrors: [ { index: 1, code: 11000, keyPattern: { _id: 1 }, keyValue: { _id: 1 }, errmsg: "
+        "\"E11000 "
         "duplicate key error collection: t.c index: _id_ dup key: { _id: 1 }\" } ] }");
     ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 1 }");
     end();
@@ -37,9 +38,12 @@ END_TEST
 START_TEST(an_unordered_insert_goes_on)
 {
     begin(_i);
-    RUN(&bed, "insert", "{insert: 'c', ordered: false, documents: [{_id: 1}, {_id: 1}, {_id: 2}, {_id: [1]}, {_id: 3}]}",
-        "{ n: 3, writeErrors: [ { index: 1, code: 11000, keyPattern: { _id: 1 }, keyValue: { _id: 1 }, errmsg: \"E11000 "
-        "duplicate key error collection: t.c index: _id_ dup key: { _id: 1 }\" }, { index: 3, code: 53, errmsg: \"The '_id' "
+    RUN(&bed, "insert",
+        "{insert: 'c', ordered: false, documents: [{_id: 1}, {_id: 1}, {_id: 2}, {_id: [1]}, {_id: 3}]}",
+        "{ n: 3, writeErrors: [ { index: 1, code: 11000, keyPattern: { _id: 1 }, keyValue: { _id: 1 }, errmsg: "
+        "\"E11000 "
+        "duplicate key error collection: t.c index: _id_ dup key: { _id: 1 }\" }, { index: 3, code: 53, errmsg: \"The "
+        "'_id' "
         "value cannot be of type array\" } ] }");
     ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 1 } { _id: 2 } { _id: 3 }");
     end();
@@ -124,7 +128,8 @@ START_TEST(upserts_tell_their_ids)
 {
     begin(_i);
     RUN(&bed, "update",
-        "{update: 'c', updates: [{q: {_id: 5}, u: {~set: {a: 1}}, upsert: true}, {q: {_id: 5}, u: {~inc: {a: 1}}, upsert: "
+        "{update: 'c', updates: [{q: {_id: 5}, u: {~set: {a: 1}}, upsert: true}, {q: {_id: 5}, u: {~inc: {a: 1}}, "
+        "upsert: "
         "true}, {q: {_id: 6}, u: {b: 1}, upsert: true}]}",
         "{ n: 3, upserted: [ { index: 0, _id: 5 }, { index: 2, _id: 6 } ], nModified: 1 }");
     ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 5, a: 2 } { _id: 6, b: 1 }");
@@ -138,10 +143,13 @@ START_TEST(a_failing_update_stops_an_ordered_batch)
     bed_index(&bed, "c", "{key: {a: 1}, name: 'a_1', unique: true}");
     RUN(&bed, "insert", "{insert: 'c', documents: [{_id: 1, a: 1}, {_id: 2, a: 2}]}", "{ n: 2 }");
     RUN(&bed, "update",
-        "{update: 'c', updates: [{q: {_id: 1}, u: {~set: {b: 1}}}, {q: {_id: 1}, u: {~set: {a: 2}}}, {q: {_id: 1}, u: {~set: "
+        "{update: 'c', updates: [{q: {_id: 1}, u: {~set: {b: 1}}}, {q: {_id: 1}, u: {~set: {a: 2}}}, {q: {_id: 1}, u: "
+        "{~set: "
         "{b: 2}}}]}",
-        "{ n: 1, writeErrors: [ { index: 1, code: 11000, keyPattern: { a: 1 }, keyValue: { a: 2 }, errmsg: \"Plan executor "
-        "error during update :: caused by :: E11000 duplicate key error collection: t.c index: a_1 dup key: { a: 2 }\" } ], "
+        "{ n: 1, writeErrors: [ { index: 1, code: 11000, keyPattern: { a: 1 }, keyValue: { a: 2 }, errmsg: \"Plan "
+        "executor "
+        "error during update :: caused by :: E11000 duplicate key error collection: t.c index: a_1 dup key: { a: 2 }\" "
+        "} ], "
         "nModified: 1 }");
     ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 1, a: 1, b: 1 } { _id: 2, a: 2 }");
     end();
@@ -165,7 +173,8 @@ START_TEST(deletes_one_and_all)
     bed_index(&bed, "c", "{key: {a: 1}, name: 'a_1'}");
     RUN(&bed, "insert", "{insert: 'c', documents: [{_id: 1, a: 1}, {_id: 2, a: 1}, {_id: 3, a: 1}, {_id: 4, a: 2}]}",
         "{ n: 4 }");
-    RUN(&bed, "delete", "{delete: 'c', deletes: [{q: {a: 1}, limit: 1}, {q: {_id: 4}, limit: 1}, {q: {_id: 9}, limit: 0}]}",
+    RUN(&bed, "delete",
+        "{delete: 'c', deletes: [{q: {a: 1}, limit: 1}, {q: {_id: 4}, limit: 1}, {q: {_id: 9}, limit: 0}]}",
         "{ n: 2 }");
     ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 2, a: 1 } { _id: 3, a: 1 }");
     RUN(&bed, "delete", "{delete: 'c', deletes: [{q: {}, limit: 0}]}", "{ n: 2 }");
@@ -182,7 +191,8 @@ START_TEST(find_and_modify_answers_with_images)
         "{ lastErrorObject: { n: 1, updatedExisting: false, upserted: 1 }, value: null }");
     RUN(&bed, "findAndModify", "{findAndModify: 'c', query: {_id: 1}, update: {~set: {a: 2}}}",
         "{ lastErrorObject: { n: 1, updatedExisting: true }, value: { _id: 1, a: 1 } }");
-    RUN(&bed, "findAndModify", "{findAndModify: 'c', query: {_id: 1}, update: {~set: {a: 3}}, new: true, fields: {_id: 0}}",
+    RUN(&bed, "findAndModify",
+        "{findAndModify: 'c', query: {_id: 1}, update: {~set: {a: 3}}, new: true, fields: {_id: 0}}",
         "{ lastErrorObject: { n: 1, updatedExisting: true }, value: { a: 3 } }");
     RUN(&bed, "insert", "{insert: 'c', documents: [{_id: 2, a: 9}, {_id: 3, a: 5}]}", "{ n: 2 }");
     RUN(&bed, "findAndModify", "{findAndModify: 'c', query: {}, sort: {a: -1}, remove: true}",

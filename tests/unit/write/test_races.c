@@ -56,19 +56,19 @@ static void begin_shuffled(struct command_text a, struct command_text b, uint64_
 }
 
 /* setup, the race, check: at every point and in many orders. */
-#define RACE(setup, a, b, check)                       \
-    do {                                               \
-        for (int i = 0; i < POINTS + SHUFFLES; i++) {  \
-            bed_new(&bed, 2);                          \
-            setup;                                     \
-            if (i < POINTS)                            \
-                begin_at(a, b, i);                     \
-            else                                       \
-                begin_shuffled(a, b, (uint64_t)i);     \
-            check;                                     \
-            bed_agree(&bed, "c");                      \
-            bed_free(&bed);                            \
-        }                                              \
+#define RACE(setup, a, b, check)                      \
+    do {                                              \
+        for (int i = 0; i < POINTS + SHUFFLES; i++) { \
+            bed_new(&bed, 2);                         \
+            setup;                                    \
+            if (i < POINTS)                           \
+                begin_at(a, b, i);                    \
+            else                                      \
+                begin_shuffled(a, b, (uint64_t)i);    \
+            check;                                    \
+            bed_agree(&bed, "c");                     \
+            bed_free(&bed);                           \
+        }                                             \
     } while (0)
 #define C(command, json) ((struct command_text){command, json})
 #define INSERT(docs)     RUN(&bed, "insert", "{insert: 'c', documents: " docs "}", "{ n: 2 }")
@@ -179,8 +179,10 @@ static void two_unique_indexes(void)
 START_TEST(unique_keys_locked_crosswise_do_not_deadlock)
 {
     RACE(two_unique_indexes(),
-         C("update", "{update: 'c', updates: [{q: {_id: 1}, u: {~set: {a: 3, b: 2}}}, {q: {_id: 1}, u: {~set: {a: 8, b: 9}}}]}"),
-         C("update", "{update: 'c', updates: [{q: {_id: 2}, u: {~set: {b: 4, a: 1}}}, {q: {_id: 2}, u: {~set: {a: 6, b: 7}}}]}"),
+         C("update",
+           "{update: 'c', updates: [{q: {_id: 1}, u: {~set: {a: 3, b: 2}}}, {q: {_id: 1}, u: {~set: {a: 8, b: 9}}}]}"),
+         C("update",
+           "{update: 'c', updates: [{q: {_id: 2}, u: {~set: {b: 4, a: 1}}}, {q: {_id: 2}, u: {~set: {a: 6, b: 7}}}]}"),
          (void)0);
 }
 END_TEST
@@ -188,8 +190,7 @@ END_TEST
 START_TEST(updates_of_all_in_both_directions_do_not_deadlock)
 {
     RACE(two_unique_indexes(), C("update", "{update: 'c', updates: [{q: {}, u: {~inc: {a: 10, b: 10}}, multi: true}]}"),
-         C("update",
-           "{update: 'c', updates: [{q: {_id: 2}, u: {~inc: {a: 20}}}, {q: {_id: 1}, u: {~inc: {a: 20}}}]}"),
+         C("update", "{update: 'c', updates: [{q: {_id: 2}, u: {~inc: {a: 20}}}, {q: {_id: 1}, u: {~inc: {a: 20}}}]}"),
          ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 1, a: 31, b: 14 } { _id: 2, a: 33, b: 12 }"));
 }
 END_TEST
@@ -256,9 +257,10 @@ START_TEST(an_interrupt_anywhere_leaves_indexes_in_order)
     for (int i = 0; i < 60; i++) {
         bed_new(&bed, 2);
         two_unique_indexes();
-        struct run *r = run_new(&bed, "update",
-                                J("{update: 'c', updates: [{q: {}, u: {~inc: {a: 10, b: 10}}, multi: true}, {q: {_id: 9}, "
-                                  "u: {~set: {a: 1, b: 1}}, upsert: true}]}"));
+        struct run *r =
+            run_new(&bed, "update",
+                    J("{update: 'c', updates: [{q: {}, u: {~inc: {a: 10, b: 10}}, multi: true}, {q: {_id: 9}, "
+                      "u: {~set: {a: 1, b: 1}}, upsert: true}]}"));
         step_n(r, i);
         atomic_store(&r->cx.op.interrupt, ERR_INTERRUPTED);
         run_on(r);
