@@ -67,8 +67,8 @@ static int may_use(struct command_ctx *cx, const struct get_more_args *a, const 
 
 static struct reading *start(struct command_ctx *cx)
 {
-    struct get_more_args a;
-    struct cursor *c;
+    struct get_more_args a = {0};
+    struct cursor *c = NULL;
     if (parse_args(cx, &a) != 0)
         return NULL;
     enum cursor_found found = cursors_take(cx->server->cursors, a.id, &c);

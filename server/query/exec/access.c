@@ -172,11 +172,13 @@ void access_open(struct exec *x)
     x->access = empty_next;
     if (!x->coll || p->kind == PLAN_EMPTY)
         return;
-    if (p->index)
-        atomic_fetch_add_explicit(&p->index->rt->accesses, 1, memory_order_relaxed);
     if (p->kind == PLAN_COLLSCAN) {
         open_collscan(x);
-    } else if (p->kind == PLAN_IXSCAN) {
+        return;
+    }
+    OV_ASSERT(p->index);
+    atomic_fetch_add_explicit(&p->index->rt->accesses, 1, memory_order_relaxed);
+    if (p->kind == PLAN_IXSCAN) {
         open_ixscan(x);
     } else if (p->n_intervals == 1) {
         x->access = point_next;
