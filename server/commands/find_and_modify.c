@@ -35,14 +35,14 @@ struct find_and_modify {
 struct asked {
     const uint8_t *query, *sort, *fields;
     struct bval update, array_filters, hint;
-    bool remove, fresh, upsert;
+    bool remove, fresh, upsert, keep_empty_ts;
 };
 
 /* ---- the request ---- */
 
 static int read_field(struct command_ctx *cx, const struct belem *e, struct asked *q)
 {
-    bool ignored;
+    bool ignored; /* there are no validators */
     switch (e->name[0]) {
     case 'q':
         return strcmp(e->name, "query") == 0 ? write_arg_doc(cx, WHERE, e, &q->query) : 0;
@@ -63,7 +63,9 @@ static int read_field(struct command_ctx *cx, const struct belem *e, struct aske
     case 'h':
         return strcmp(e->name, "hint") == 0 ? write_arg_hint(cx, WHERE, e, &q->hint) : 0;
     case 'b':
-        return strncmp(e->name, "bypass", 6) == 0 ? write_arg_bool(cx, WHERE, e, &ignored) : 0;
+        if (strcmp(e->name, "bypassEmptyTsReplacement") == 0)
+            return write_arg_bool(cx, WHERE, e, &q->keep_empty_ts);
+        return strcmp(e->name, "bypassDocumentValidation") == 0 ? write_arg_bool(cx, WHERE, e, &ignored) : 0;
     case 'l':
         return strcmp(e->name, "let") == 0 ? write_arg_variables(cx, WHERE, e) : 0;
     case 'c':
@@ -90,7 +92,7 @@ static int check_together(struct command_ctx *cx, const struct asked *q)
         return err_set(err, ERR_FAILED_TO_PARSE, "Cannot specify arrayFilters and remove=true");
     if (filters && q->update.type == BSON_TYPE_ARRAY)
         return err_set(err, ERR_FAILED_TO_PARSE, "Cannot specify arrayFilters and a pipeline update");
-    return 0;
+    return q->keep_empty_ts ? write_arg_empty_ts(cx, q->update) : 0;
 }
 
 static int parse(struct command_ctx *cx, struct find_and_modify *s)

@@ -63,12 +63,14 @@ static int read_statement(struct command_ctx *cx, const uint8_t *item, struct st
     return 0;
 }
 
-static int check_all(struct command_ctx *cx, struct write_items items)
+static int check_all(struct command_ctx *cx, struct write_items items, bool keep_empty_ts)
 {
     struct statement s;
     const uint8_t *item;
     while (write_items_next(&items, &item)) {
         int rc = read_statement(cx, item, &s);
+        if (rc == 0 && keep_empty_ts)
+            rc = write_arg_empty_ts(cx, s.u);
         if (rc != 0)
             return rc;
     }
@@ -144,11 +146,11 @@ static struct update_cmd *start(struct command_ctx *cx)
 {
     struct update_cmd *s = arena_zalloc(cx->op.arena, sizeof(*s));
     struct belem let = {.name = "let", .v = bdoc_get(cx->req->body, "let")};
-    bool ignored; /* replacements keep Timestamp(0, 0) either way */
+    bool keep_empty_ts;
     if (!bval_is_missing(let.v) && write_arg_variables(cx, "update", &let) != 0)
         return NULL;
-    if (arg_bool(cx, "bypassEmptyTsReplacement", false, &ignored) != 0 ||
-        !write_batch_start(cx, &s->batch, "updates") || check_all(cx, s->batch.items) != 0)
+    if (arg_bool(cx, "bypassEmptyTsReplacement", false, &keep_empty_ts) != 0 ||
+        !write_batch_start(cx, &s->batch, "updates") || check_all(cx, s->batch.items, keep_empty_ts) != 0)
         return NULL;
     s->batch.step = step;
     s->batch.end = end;

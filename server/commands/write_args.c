@@ -73,6 +73,19 @@ int write_arg_variables(struct command_ctx *cx, const char *where, const struct 
     return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the option '%s.%s' is not implemented", where, e->name);
 }
 
+int write_arg_empty_ts(struct command_ctx *cx, struct bval update)
+{
+    struct biter it;
+    struct belem e;
+    if (update.type != BSON_TYPE_DOCUMENT)
+        return 0;
+    for (biter_init(&it, bval_doc(update)); biter_next(&it, &e);)
+        if (e.v.type == BSON_TYPE_TIMESTAMP && load_le64(e.v.p) == 0)
+            return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED,
+                           "the option 'bypassEmptyTsReplacement' is not implemented for updates");
+    return 0;
+}
+
 int write_arg_unknown(struct command_ctx *cx, const char *where, const struct belem *e)
 {
     return err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.%s' is an unknown field.", where, e->name);

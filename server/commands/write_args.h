@@ -15,6 +15,8 @@ OV_MUST_CHECK int write_arg_update(struct command_ctx *cx, const struct belem *e
 OV_MUST_CHECK int write_arg_collation(struct command_ctx *cx, const char *where, const struct belem *e);
 /* let, c: variables of expressions. Empty ones do no harm. */
 OV_MUST_CHECK int write_arg_variables(struct command_ctx *cx, const char *where, const struct belem *e);
+/* With bypassEmptyTsReplacement: a replacement that holds what is not to be replaced is refused, for it would be. */
+OV_MUST_CHECK int write_arg_empty_ts(struct command_ctx *cx, struct bval update);
 OV_MUST_CHECK int write_arg_unknown(struct command_ctx *cx, const char *where, const struct belem *e);
 OV_MUST_CHECK int write_arg_missing(struct command_ctx *cx, const char *where, const char *field);
 

@@ -75,9 +75,6 @@ int write_check(struct command_ctx *cx, const char *coll)
 {
     if (OV_UNLIKELY(strncmp(coll, "system.", 7) == 0) && strcmp(coll, "system.js") != 0)
         return err_set(&cx->op.err, ERR_INVALID_NAMESPACE, "cannot write to %s.%s", cx->req->db, coll);
-    if (OV_UNLIKELY(!bval_is_missing(bdoc_get(cx->req->body, "txnNumber"))))
-        return err_set(&cx->op.err, ERR_ILLEGAL_OPERATION,
-                       "Transaction numbers are only allowed on a replica set member or mongos");
     return 0;
 }
 
@@ -144,7 +141,8 @@ static void add_error(struct command_ctx *cx, struct write_batch *b, uint32_t in
     size_t at = bw_doc(&b->errors, bw_index(b->n_errors++, scratch));
     bw_i32(&b->errors, "index", (int32_t)index);
     bw_i32(&b->errors, "code", err->code);
-    if (err->info.p) {
+    bool terse = b->errors.len > ERRORS_WITH_TEXT; /* the reply must stay below 16 MiB */
+    if (err->info.p && !terse) {
         struct biter it;
         struct belem e;
         for (biter_init(&it, err->info.p); biter_next(&it, &e);)

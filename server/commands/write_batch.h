@@ -45,7 +45,7 @@ enum op_status write_batch_run(struct command_ctx *cx, struct write_batch *b);
 /* Memory for what a statement is parsed into, until the next statement. */
 struct arena *write_batch_arena(struct command_ctx *cx, struct write_batch *b);
 
-/* May this command write to this collection, as it was sent? 73, and 20 for transaction numbers. */
+/* May this command write to this collection, as it was sent? 73. */
 OV_MUST_CHECK int write_check(struct command_ctx *cx, const char *coll);
 
 #endif

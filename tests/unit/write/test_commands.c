@@ -1,4 +1,6 @@
 /* Replies of insert, update, delete and findAndModify, with engine answers that come at once, sometimes late, always late. */
+#include <stdlib.h>
+
 #include "tests/unit/write/bed.h"
 
 static struct bed bed;
@@ -84,8 +86,6 @@ START_TEST(requests_are_checked)
     RUN(&bed, "insert", "{insert: 'c', documents: [1]}",
         "14: BSON field 'insert.documents.0' is the wrong type 'int', expected type 'object'");
     RUN(&bed, "insert", "{insert: 'system.foo', documents: [{}]}", "73: cannot write to t.system.foo");
-    RUN(&bed, "insert", "{insert: 'c', documents: [{}], txnNumber: 1}",
-        "20: Transaction numbers are only allowed on a replica set member or mongos");
     RUN(&bed, "update", "{update: 'c', updates: [{q: {}}]}",
         "40414: BSON field 'update.updates.u' is missing but a required field");
     RUN(&bed, "update", "{update: 'c', updates: [{q: {}, u: {}, foo: 1}]}",
@@ -206,6 +206,55 @@ START_TEST(find_and_modify_answers_with_images)
 }
 END_TEST
 
+/* Inserts 300 documents of 8 KiB at a time until the disk is full; what the reply counts is what is there. */
+START_TEST(a_full_disk_is_told_and_nothing_is_half_done)
+{
+    struct buf body;
+    int64_t stored = 0;
+    begin(0);
+    bed_index(&bed, "c", "{key: {a: 1}, name: 'a_1'}");
+    file_mem_set_capacity(bed.db.disk, 12 << 20);
+    buf_init(&body);
+    for (int round = 0;; round++) {
+        ck_assert_int_lt(round, 40);
+        body.len = 0;
+        size_t at = bw_begin(&body);
+        bw_str(&body, "insert", "c");
+        size_t list = bw_arr(&body, "documents");
+        for (int i = 0; i < 300; i++) {
+            static char fill[8192];
+            char scratch[12];
+            size_t doc = bw_doc(&body, bw_index((uint32_t)i, scratch));
+            bw_i32(&body, "_id", round * 300 + i);
+            bw_i32(&body, "a", i);
+            bw_strn(&body, "fill", fill, sizeof(fill));
+            bw_end(&body, doc);
+        }
+        bw_end(&body, list);
+        bw_end(&body, at);
+        struct run *r = run_new(&bed, "insert", body.p);
+        if (!run_on(r)) { /* waits for room: as a client that gives up */
+            atomic_store(&r->cx.op.interrupt, ERR_INTERRUPTED);
+            run_on(r);
+        }
+        const char *reply = run_end(r);
+        struct collection *c = catalog_get(bed.server.catalog, "t", "c");
+        int64_t now = eng_count(bed.db.e, c->records);
+        collection_unref(c);
+        bool full = strcmp(reply, "{ n: 300 }") != 0;
+        if (strncmp(reply, "{ n: ", 5) == 0)
+            ck_assert_int_eq(now - stored, atoi(reply + 5));
+        if (full)
+            ck_assert_msg(strstr(reply, "14031") || strstr(reply, "11601"), "%.300s", reply);
+        stored = now;
+        if (full)
+            break;
+    }
+    buf_free(&body);
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, insert_counts_and_keeps_order, 0, 3);
@@ -213,6 +262,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, an_unordered_insert_goes_on, 0, 3);
     tcase_add_loop_test(tc, many_documents_go_in_sub_batches, 0, 3);
     tcase_add_test(tc, requests_are_checked);
+    tcase_add_test(tc, a_full_disk_is_told_and_nothing_is_half_done);
     tcase_add_loop_test(tc, update_one_many_and_nothing, 0, 3);
     tcase_add_loop_test(tc, upserts_tell_their_ids, 0, 3);
     tcase_add_loop_test(tc, a_failing_update_stops_an_ordered_batch, 0, 3);
