@@ -216,6 +216,7 @@ static enum op_status once(struct command_ctx *cx, struct write_batch *b, bool *
     enum eng_result er;
     switch (b->stage) {
     case BATCH_NEXT:
+        writer_make_way(&b->w);
         b->stage = BATCH_ITEM;
         if (!write_items_next(&b->items, &b->item)) {
             b->last = true;

@@ -6,7 +6,7 @@
  * holds none of another document. */
 #include "server/write/modify.h"
 
-enum { UPSERT_RETRIES = 16 };
+enum { UPSERT_RETRIES = 16, SORTED_CANDIDATES = 16 };
 
 static void close_plan(struct modify *m)
 {
@@ -53,6 +53,12 @@ static bool names_one_id(const struct modify *m, struct bval *id)
     return m->hint.type == BSON_TYPE_EOD && match_equality(m->filter, "_id", id) && can_be_id(*id);
 }
 
+/* One document in an asked order: the sort need not keep all. Should others have taken the few, the search begins anew. */
+static bool few_will_do(const struct modify *m)
+{
+    return m->sort && !m->multi;
+}
+
 static enum write_result start(struct writer *w, struct modify *m, struct err *err)
 {
     enum write_result r = writer_enter(w, m->upsert, err);
@@ -78,7 +84,8 @@ static enum write_result start(struct writer *w, struct modify *m, struct err *e
         close_plan(m);
         return WRITE_FAILED;
     }
-    m->exec = exec_open(m->arena, &m->plan, w->coll, m->reader, 0, 0);
+    m->candidates = 0;
+    m->exec = exec_open(m->arena, &m->plan, w->coll, m->reader, 0, few_will_do(m) ? SORTED_CANDIDATES : 0);
     m->stage = MODIFY_CANDIDATE;
     return WRITE_OK;
 }
@@ -105,13 +112,19 @@ static enum write_result candidate(struct writer *w, struct modify *m, struct er
     struct exec_row row;
     switch (exec_next(m->exec, w->op, w->call, &row, err)) {
     case EXEC_ROW:
+        m->candidates++;
         m->rid = row.rid;
         m->matched_ts = row.ts;
         m->array_index = row.array_index;
         m->stage = MODIFY_LOCK;
         return WRITE_OK;
     case EXEC_EOF:
-        commit_then(m, m->matched ? MODIFY_DONE : MODIFY_NONE);
+        if (few_will_do(m) && m->candidates == SORTED_CANDIDATES) {
+            close_plan(m);
+            m->stage = MODIFY_START;
+        } else {
+            commit_then(m, m->matched ? MODIFY_DONE : MODIFY_NONE);
+        }
         return WRITE_OK;
     case EXEC_AGAIN:
         m->again = true;

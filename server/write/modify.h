@@ -40,6 +40,7 @@ struct modify {
     struct plan plan;
     struct eng_txn *reader;
     struct exec *exec;
+    uint32_t candidates;      /* that it has given */
     uint64_t rid, matched_ts; /* of the candidate; the version that the plan has matched, 0 if none */
     int32_t array_index;
     struct update_effect effect;

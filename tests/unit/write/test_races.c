@@ -223,6 +223,33 @@ START_TEST(candidates_that_match_no_more_are_let_go)
 }
 END_TEST
 
+/* All candidates that a sort has kept are taken by others: the next ones are looked for. */
+START_TEST(a_sorted_search_begins_anew_when_its_candidates_are_gone)
+{
+    int late = 0;
+    for (int i = 0; i < 80; i++) {
+        bed_new(&bed, 2);
+        for (int id = 1; id <= 20; id++) {
+            char text[100];
+            snprintf(text, sizeof(text), "{insert: 'c', documents: [{_id: %d, s: 0}]}", id);
+            RUN(&bed, "insert", text, "{ n: 1 }");
+        }
+        struct run *r = run_new(&bed, "findAndModify",
+                                J("{findAndModify: 'c', query: {s: 0}, sort: {_id: 1}, update: {~set: {s: 2}}}"));
+        step_n(r, i);
+        struct run *other = run_new(
+            &bed, "update", J("{update: 'c', updates: [{q: {_id: {~lte: 18}}, u: {~set: {s: 1}}, multi: true}]}"));
+        run_on(other);
+        finish(r, other);
+        late += strstr(reply_a, "value: { _id: 19, s: 0 }") != NULL;
+        ck_assert_msg(strstr(reply_a, "value: { _id: "), "%s", reply_a);
+        bed_agree(&bed, "c");
+        bed_free(&bed);
+    }
+    ck_assert_int_gt(late, 0);
+}
+END_TEST
+
 /* ---- waits that end early ---- */
 
 START_TEST(a_wait_for_a_lock_ends_with_the_time_limit)
@@ -288,6 +315,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, unique_keys_locked_crosswise_do_not_deadlock);
     tcase_add_test(tc, updates_of_all_in_both_directions_do_not_deadlock);
     tcase_add_test(tc, candidates_that_match_no_more_are_let_go);
+    tcase_add_test(tc, a_sorted_search_begins_anew_when_its_candidates_are_gone);
     tcase_add_test(tc, a_wait_for_a_lock_ends_with_the_time_limit);
     tcase_add_test(tc, an_interrupt_anywhere_leaves_indexes_in_order);
 }
