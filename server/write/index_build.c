@@ -359,7 +359,7 @@ enum build_result index_build_step(struct index_build *b, struct operation *op, 
     enum verdict v = b->coll ? resume(b, call, err) : enter(b, call, err);
     if (v == GO_ON && !b->end)
         v = walk(b, op, call, err);
-    if ((v == GO_ON || v == STOP_AGAIN) && b->coll) {
+    if ((v == GO_ON || v == STOP_AGAIN) && b->coll && b->batch) { /* not again after a commit that waited */
         enum verdict committed = commit(b, call, err);
         v = committed == GO_ON ? v : committed;
     }

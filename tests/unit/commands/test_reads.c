@@ -453,6 +453,57 @@ START_TEST(a_dropped_collection_ends_its_cursors)
 }
 END_TEST
 
+START_TEST(a_dropped_index_ends_the_cursors_on_it)
+{
+    struct fix f;
+    fix_new(&f, _i, 50);
+    run(&f, "{createIndexes: 'c', indexes: [{key: {a: 1}, name: 'a_1'}, {key: {b: 1}, name: 'b_1'}]}");
+    ck_assert_int_eq(number(&f, "numIndexesAfter", NULL), 3);
+    run(&f, "{find: 'c', hint: 'a_1', batchSize: 5}");
+    int64_t id = cursor_id(&f);
+    run(&f, "{dropIndexes: 'c', index: 'b_1'}");
+    get_more(&f, id, ", batchSize: 5"); /* another one: it goes on */
+    ck_assert_int_eq(batch_len(&f, "nextBatch"), 5);
+    run(&f, "{dropIndexes: 'c', index: 'a_1'}");
+    const char *got = get_more(&f, id, "");
+    ck_assert_int_eq(number(&f, "code", NULL), 175);
+    ck_assert_ptr_nonnull(strstr(got, "query plan killed :: index 'a_1' dropped"));
+    fix_free(&f);
+}
+END_TEST
+
+START_TEST(indexes_give_the_same_documents)
+{
+    static const char *const finds[] = {
+        "filter: {a: {~gte: 40, ~lt: 90}}, sort: {a: 1}",
+        "filter: {a: {~gte: 40, ~lt: 90}}, sort: {a: -1}, skip: 3, limit: 20",
+        "filter: {b: {~in: [1, 3, 9]}}, sort: {a: -1}",
+        "filter: {b: {~in: [1, 3, 9]}}, sort: {a: 1}, limit: 30",
+        "filter: {b: 2, a: {~gt: 100}}, sort: {a: 1}",
+        "filter: {_id: {~in: [5, 3, 100, 7, 7, 9999]}}, sort: {_id: 1}",
+        "filter: {_id: {~gt: 5, ~lte: 60}, b: 0}, sort: {_id: -1}",
+        "filter: {~or: [{b: 1}, {a: 7}]}, sort: {a: 1}",
+        "sort: {b: 1, a: 1}",
+        "sort: {b: -1, a: -1}",
+        "sort: {b: -1, a: 1}, skip: 10",
+    };
+    struct fix f;
+    fix_new(&f, _i, 300); /* each value of `a` once */
+    char *plain[OV_LEN(finds)];
+    for (size_t i = 0; i < OV_LEN(finds); i++)
+        plain[i] =
+            ov_strdup(run(&f, arena_printf(f.a, "{find: 'c', batchSize: 1000, singleBatch: true, %s}", finds[i])));
+    run(&f, "{createIndexes: 'c', indexes: [{key: {a: 1}, name: 'a_1'}, {key: {b: 1, a: 1}, name: 'b_1_a_1'}]}");
+    ck_assert_int_eq(number(&f, "numIndexesAfter", NULL), 3);
+    for (size_t i = 0; i < OV_LEN(finds); i++) {
+        const char *got = run(&f, arena_printf(f.a, "{find: 'c', batchSize: 1000, singleBatch: true, %s}", finds[i]));
+        ck_assert_msg(strcmp(got, plain[i]) == 0, "%s: %.200s", finds[i], got);
+        free(plain[i]);
+    }
+    fix_free(&f);
+}
+END_TEST
+
 START_TEST(a_cursor_goes_on_through_writes)
 {
     struct fix f;
@@ -494,6 +545,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_get_more_under_way_can_be_killed);
     tcase_add_test(tc, an_interrupted_read_leaves_nothing);
     tcase_add_loop_test(tc, a_dropped_collection_ends_its_cursors, 0, 3);
+    tcase_add_loop_test(tc, a_dropped_index_ends_the_cursors_on_it, 0, 3);
+    tcase_add_loop_test(tc, indexes_give_the_same_documents, 0, 3);
     tcase_add_loop_test(tc, a_cursor_goes_on_through_writes, 0, 3);
     tcase_add_test(tc, the_time_limit_of_find_holds_for_its_get_mores);
 }
