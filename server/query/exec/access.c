@@ -149,6 +149,7 @@ static void open_collscan(struct exec *x)
 
 static void open_ixscan(struct exec *x)
 {
+    enum { MERGED_ROWS = 2048 };
     const struct plan *p = x->plan;
     bool merged = p->merge && p->n_intervals > 1;
     x->n_scans = merged ? p->n_intervals : 1;
@@ -161,6 +162,8 @@ static void open_ixscan(struct exec *x)
     x->heap = arena_alloc(x->arena, x->n_scans * sizeof(*x->heap));
     for (uint32_t i = 0; i < x->n_scans; i++) {
         struct eng_range range = interval_range(x, i);
+        uint32_t share = MERGED_ROWS / x->n_scans; /* pages of many scans are in memory at once */
+        range.page_rows = OV_MIN(range.page_rows, OV_MAX(share, 8u));
         range_scan_init(&x->scans[i], &range);
         x->scans[i].keeps_head = true;
     }
