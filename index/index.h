@@ -45,6 +45,8 @@ static inline uint64_t keyspace_id(enum keyspace_kind kind, uint64_t n)
 /* Appends the order-preserving encoding of one value (descending: inverted). Self-terminating: a compound key is the concatenation. Numbers that
  * compare equal encode equally. A missing value encodes as null (as the real server's indexes). Format: index/README.md. */
 void key_encode(struct buf *out, struct bval v, bool descending);
+/* The same in an arena; small values without plain allocation. p is NULL past the arena's limit. */
+struct slice key_encode_arena(struct arena *a, struct bval v, bool descending);
 /* For bounds: a byte string below / above every encoding of the type class of v (type bracketing). */
 void key_class_low(struct buf *out, uint8_t type, bool descending);
 void key_class_high(struct buf *out, uint8_t type, bool descending);
