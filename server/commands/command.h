@@ -58,6 +58,7 @@ enum command_flags {
     CMD_READ = 1, CMD_WRITE = 2, CMD_ADMIN = 4 /* only on admin */, CMD_NO_AUTH = 8, CMD_CURSOR = 16,
     CMD_NO_COUNT = 32 /* counts itself: opcounters other than command */, CMD_NO_COMPRESS = 64, CMD_API_V1 = 128 /* part of the stable API */,
     CMD_RETRY = 256 /* takes a txnNumber */, CMD_ANY_WC = 512 /* no write, but a writeConcern does no harm */,
+    CMD_TEST = 1024 /* unknown without enableTestCommands */,
 };
 
 struct command_ctx { /* of one command; lives in its arena */
@@ -77,6 +78,8 @@ struct command_ctx { /* of one command; lives in its arena */
     void (*cleanup)(struct command_ctx *cx); /* run once when the command ends in any way; may be NULL */
     size_t reply_at;              /* dispatch's: where the reply document starts */
     bool refused;                 /* dispatch's: op.err was set before the handler came to run */
+    const struct failpoint_hit *hit; /* dispatch's: what a fail point wants of this command; NULL: nothing */
+    int64_t blocked_until_us;     /* dispatch's: by a fail point */
 };
 typedef enum op_status (*command_fn)(struct command_ctx *cx); /* DONE (op.err tells failure), AGAIN, WAIT */
 

@@ -5,6 +5,8 @@
 #include "server/commands/dispatch.h"
 
 #include "server/base/clock.h"
+#include "server/commands/failpoint.h"
+#include "server/conf/config.h"
 
 const struct command *command_find(const char *name)
 {
@@ -37,6 +39,8 @@ static enum op_status step(struct operation *op)
     enum op_status st = OP_DONE;
     if (cx->refused)
         return OP_DONE;
+    if (OV_UNLIKELY(cx->hit) && failpoint_acts(cx, &st))
+        return st;
     if (op_check_interrupt(op) == 0)
         st = cx->cmd->fn(cx);
     else
@@ -70,6 +74,8 @@ static int prepare(struct command_ctx *cx)
     const struct request *req = cx->req;
     int rc;
     cx->cmd = command_find(req->name);
+    if (cx->cmd && cx->cmd->flags & CMD_TEST && !(cx->server->config && cx->server->config->enable_test_commands))
+        cx->cmd = NULL;
     if (!cx->cmd && *req->name == 0)
         return err_set(&cx->op.err, ERR_COMMAND_NOT_FOUND, "no command was given");
     if ((rc = check_database(cx)) != 0)
@@ -95,6 +101,8 @@ struct command_ctx *command_start(struct server *s, struct client *c, const stru
     eng_call_init(&cx->call, wake);
     cx->reply_at = bw_begin(reply);
     cx->refused = prepare(cx) != 0;
+    if (!cx->refused)
+        cx->hit = failpoint_check(cx);
     if (!cx->cmd || !(cx->cmd->flags & CMD_NO_COUNT))
         atomic_fetch_add_explicit(&s->op_command, 1, memory_order_relaxed);
     return cx;
@@ -122,8 +130,6 @@ static void put_error(struct command_ctx *cx)
     char scratch[32];
     b->len = cx->reply_at;
     size_t at = bw_begin(b);
-    if (err->labels)
-        put_labels(b, err->labels);
     bw_f64(b, "ok", 0);
     bw_str(b, "errmsg", err->msg ? err->msg : "");
     bw_i32(b, "code", err->code);
@@ -134,6 +140,8 @@ static void put_error(struct command_ctx *cx)
         for (biter_init(&it, err->info.p); biter_next(&it, &e);)
             bw_val(b, e.name, e.v);
     }
+    if (!failpoint_labels(cx) && err->labels)
+        put_labels(b, err->labels);
     cx->reply_at = at;
 }
 
@@ -156,10 +164,12 @@ static void put_cluster_time(struct command_ctx *cx)
 void command_finish(struct command_ctx *cx)
 {
     clean_up(cx);
-    if (cx->op.err.code)
+    if (cx->op.err.code) {
         put_error(cx);
-    else
+    } else {
+        failpoint_write_concern(cx);
         bw_f64(cx->reply, "ok", 1);
+    }
     if (cx->server->set_name)
         put_cluster_time(cx);
     bw_end(cx->reply, cx->reply_at);

@@ -21,6 +21,13 @@ struct failpoint_hit {
 /* Is a fail point on for this command? NULL (by one atomic load when none is set), or what is to be done; counts it. Thread: any. */
 const struct failpoint_hit *failpoint_check(struct command_ctx *cx);
 
+/* For dispatch, of a command with a hit. Before each step: waits out the block, closes the connection, fails. True: the step ends with *out. */
+bool failpoint_acts(struct command_ctx *cx, enum op_status *out);
+/* Writes errorLabels as asked for; true: the server's own are left out. Without a hit: false. */
+bool failpoint_labels(struct command_ctx *cx);
+/* Adds the writeConcernError asked for to the reply of a write that succeeded. */
+void failpoint_write_concern(struct command_ctx *cx);
+
 enum op_status cmd_configure_fail_point(struct command_ctx *cx);
 extern const char *const configure_fail_point_fields[];
 

@@ -3,9 +3,12 @@
 #include "server/commands/crud_write.h"
 #include "server/commands/ddl.h"
 #include "server/commands/diagnostic.h"
+#include "server/commands/failpoint.h"
 
 #define V1 CMD_API_V1
 static const char *const none[] = {NULL};
+static const char *const connection_status_fields[] = {"showPrivileges", NULL};
+static const char *const shutdown_fields[] = {"force", "timeoutSecs", NULL};
 
 const struct command commands[] = {
     /* name, flags, handler, own fields, second spelling, help */
@@ -42,6 +45,27 @@ const struct command commands[] = {
     {"isMaster", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC, cmd_hello, NULL, "ismaster", "hello of older clients"},
     {"ping", CMD_NO_AUTH | CMD_ANY_WC | V1, cmd_ping, none, NULL, "answers"},
     {"buildInfo", CMD_NO_AUTH | CMD_ANY_WC, cmd_build_info, none, "buildinfo", "version and build of the server"},
+
+    {"whatsmyuri", CMD_NO_AUTH | CMD_ANY_WC, cmd_whatsmyuri, none, NULL, "the client's address"},
+    {"connectionStatus", CMD_NO_AUTH | CMD_ANY_WC, cmd_connection_status, connection_status_fields, NULL,
+     "the users of this connection"},
+
+    /* sessions */
+    {"startSession", CMD_ANY_WC, cmd_start_session, none, NULL, "starts a logical session"},
+    {"refreshSessions", CMD_ANY_WC | V1, cmd_refresh_sessions, none, NULL, "keeps logical sessions alive"},
+    {"endSessions", CMD_NO_AUTH | CMD_ANY_WC | V1, cmd_end_sessions, none, NULL, "ends logical sessions"},
+
+    /* administration */
+    {"serverStatus", CMD_ANY_WC, cmd_server_status, NULL, NULL, "figures of the server"},
+    {"getParameter", CMD_ADMIN | CMD_ANY_WC, cmd_get_parameter, NULL, NULL, "reads parameters"},
+    {"setParameter", CMD_ADMIN | CMD_ANY_WC, cmd_set_parameter, NULL, NULL, "changes a parameter"},
+    {"hostInfo", CMD_ANY_WC, cmd_host_info, none, NULL, "the machine"},
+    {"getCmdLineOpts", CMD_ADMIN | CMD_ANY_WC, cmd_get_cmd_line_opts, none, NULL, "the settings as given"},
+    {"getLog", CMD_ADMIN | CMD_ANY_WC, cmd_get_log, none, NULL, "the newest lines of the log"},
+    {"listCommands", CMD_NO_AUTH | CMD_ANY_WC, cmd_list_commands, none, NULL, "this list"},
+    {"shutdown", CMD_ADMIN | CMD_ANY_WC, cmd_shutdown, shutdown_fields, NULL, "ends the server"},
+    {"configureFailPoint", CMD_ADMIN | CMD_ANY_WC | CMD_TEST, cmd_configure_fail_point, configure_fail_point_fields,
+     NULL, "makes commands fail, for tests of drivers"},
 
     {NULL, 0, NULL, NULL, NULL, NULL},
 };
