@@ -211,13 +211,14 @@ static struct reading *start(struct command_ctx *cx)
     struct find_args a;
     if (parse_args(cx, &a) != 0)
         return NULL;
-    struct reading *r = read_new(cx, !ends_at_once(&a));
+    bool once = ends_at_once(&a);
+    struct reading *r = read_new(cx, !once);
     if (open_find(cx, r, &a) != 0)
         return NULL;
     r->during = "Executor error during find command";
     r->during_ns = true;
     r->batch_size = a.batch_size;
-    r->single_batch = a.single_batch;
+    r->single_batch = once;
     r->cur->no_timeout = a.no_timeout;
     read_open_batch(cx, r, "firstBatch");
     return r;

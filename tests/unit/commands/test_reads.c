@@ -459,6 +459,9 @@ START_TEST(a_dropped_index_ends_the_cursors_on_it)
     fix_new(&f, _i, 50);
     run(&f, "{createIndexes: 'c', indexes: [{key: {a: 1}, name: 'a_1'}, {key: {b: 1}, name: 'b_1'}]}");
     ck_assert_int_eq(number(&f, "numIndexesAfter", NULL), 3);
+    run(&f, "{find: 'c', filter: {_id: 7}, hint: 'a_1', batchSize: 1}"); /* no second one can come */
+    ck_assert_int_eq(batch_len(&f, "firstBatch"), 1);
+    ck_assert_int_eq(cursor_id(&f), 0);
     run(&f, "{find: 'c', hint: 'a_1', batchSize: 5}");
     int64_t id = cursor_id(&f);
     run(&f, "{dropIndexes: 'c', index: 'b_1'}");
