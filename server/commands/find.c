@@ -218,7 +218,7 @@ static struct reading *start(struct command_ctx *cx)
     r->during = "Executor error during find command";
     r->during_ns = true;
     r->batch_size = a.batch_size;
-    r->single_batch = once;
+    r->single_batch = once || a.single_batch;
     r->cur->no_timeout = a.no_timeout;
     read_open_batch(cx, r, "firstBatch");
     return r;

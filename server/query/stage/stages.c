@@ -60,8 +60,11 @@ static enum exec_status sort_next(struct stage *s, const struct pull *p, const u
             return st;
         }
     }
-    if (!sorter_next(k->sorter, &row))
+    if (!k->sorter || !sorter_next(k->sorter, &row)) {
+        sorter_free(k->sorter); /* many sorts in a row are not all in memory at once */
+        k->sorter = NULL;
         return EXEC_EOF;
+    }
     *doc = row.doc;
     return EXEC_ROW;
 }

@@ -210,6 +210,7 @@ START_TEST(replies_have_the_server_s_form)
          "{ cursor: { firstBatch: [ { _id: 0 } ], id: 0, ns: \"t.c\" }, ok: 1.0 }"},
         {"{find: 'c', limit: 2, batchSize: 2, projection: {_id: 1}}",
          "{ cursor: { firstBatch: [ { _id: 0 }, { _id: 1 } ], id: 0, ns: \"t.c\" }, ok: 1.0 }"},
+        {"{find: 'c', batchSize: 0, singleBatch: true}", "{ cursor: { firstBatch: [], id: 0, ns: \"t.c\" }, ok: 1.0 }"},
         {"{count: 'c'}", "{ n: 10, ok: 1.0 }"},
         {"{count: 'c', query: {b: 1}}", "{ n: 2, ok: 1.0 }"},
         {"{count: 'c', query: {b: {~gte: 1}}, skip: 3, limit: 4}", "{ n: 4, ok: 1.0 }"},

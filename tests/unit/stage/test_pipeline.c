@@ -185,6 +185,8 @@ START_TEST(pipelines_give_the_same_however_they_are_run)
         {"[{~sort: {c: -1}}, {~limit: 2}, {~project: {c: 1, _id: 0}}]", "{ c: 693 }\n{ c: 693 }\n"},
         {"[{~limit: 600}, {~sort: {c: -1, _id: 1}}, {~skip: 1}, {~limit: 1}, {~project: {c: 1}}]",
          "{ _id: 199, c: 693 }\n"},
+        {"[{~sort: {a: 1}}, {~sort: {b: -1}}, {~sort: {_id: -1}}, {~limit: 2}, {~sort: {_id: 1}}, {~project: {a: 1}}]",
+         "{ _id: 698, a: 8 }\n{ _id: 699, a: 9 }\n"},
         {"[{~match: {b: 2}}, {~count: 'k'}]", "{ k: 233 }\n"},
         {"[{~match: {b: 7}}, {~count: 'k'}]", ""},
         {"[{~match: {b: 2}}, {~skip: 3}, {~limit: 10}, {~group: {_id: 1, n: {~sum: 1}}}]", "{ _id: 1, n: 10 }\n"},
