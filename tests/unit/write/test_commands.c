@@ -1,4 +1,5 @@
 /* Replies of insert, update, delete and findAndModify, with engine answers that come at once, sometimes late, always late. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/unit/write/bed.h"
@@ -206,6 +207,59 @@ START_TEST(find_and_modify_answers_with_images)
 }
 END_TEST
 
+START_TEST(documents_come_as_a_sequence_too)
+{
+    struct buf bytes;
+    begin(_i);
+    buf_init(&bytes);
+    for (int i = 0; i < 3; i++) {
+        char text[40];
+        snprintf(text, sizeof(text), "{_id: %d}", i);
+        const uint8_t *doc = J(text);
+        buf_append(&bytes, doc, bdoc_len(doc));
+    }
+    struct sequence seq = {.name = "documents", .p = bytes.p, .n = bytes.len, .count = 3};
+    struct run *r = run_new(&bed, "insert", J("{insert: 'c'}"));
+    r->req.seqs = &seq;
+    r->req.n_seqs = 1;
+    ck_assert(run_on(r));
+    ck_assert_str_eq(run_end(r), "{ n: 3 }");
+    ck_assert_str_eq(bed_docs(&bed, "c"), "{ _id: 0 } { _id: 1 } { _id: 2 }");
+    r = run_new(&bed, "insert", J("{insert: 'c', documents: [{}]}"));
+    r->req.seqs = &seq;
+    r->req.n_seqs = 1;
+    ck_assert(run_on(r));
+    ck_assert_str_eq(run_end(r), "40413: BSON field 'insert.documents' is a duplicate field");
+    buf_free(&bytes);
+    end();
+}
+END_TEST
+
+/* Many documents, in slices that are over at once: each is met once, though all move in the index that they are found by. */
+START_TEST(statements_over_many_documents_go_in_slices)
+{
+    begin(_i);
+    bed_index(&bed, "c", "{key: {a: 1}, name: 'a_1'}");
+    for (int i = 0; i < 200; i++) {
+        char text[100];
+        snprintf(text, sizeof(text), "{insert: 'c', documents: [{_id: %d, a: %d}]}", i, i);
+        RUN(&bed, "insert", text, "{ n: 1 }");
+    }
+    struct run *r =
+        run_new(&bed, "update", J("{update: 'c', updates: [{q: {a: {~gte: 50}}, u: {~inc: {a: 1000}}, multi: true}]}"));
+    r->slices = true;
+    ck_assert(run_on(r));
+    ck_assert_str_eq(run_end(r), "{ n: 150, nModified: 150 }");
+    bed_agree(&bed, "c");
+    r = run_new(&bed, "delete", J("{delete: 'c', deletes: [{q: {a: {~lt: 1100}}, limit: 0}]}"));
+    r->slices = true;
+    ck_assert(run_on(r));
+    ck_assert_str_eq(run_end(r), "{ n: 100 }");
+    RUN(&bed, "delete", "{delete: 'c', deletes: [{q: {}, limit: 0}]}", "{ n: 100 }");
+    end();
+}
+END_TEST
+
 /* Inserts 300 documents of 8 KiB at a time until the disk is full; what the reply counts is what is there. */
 START_TEST(a_full_disk_is_told_and_nothing_is_half_done)
 {
@@ -261,6 +315,8 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, an_ordered_insert_stops_at_the_first_error, 0, 3);
     tcase_add_loop_test(tc, an_unordered_insert_goes_on, 0, 3);
     tcase_add_loop_test(tc, many_documents_go_in_sub_batches, 0, 3);
+    tcase_add_loop_test(tc, documents_come_as_a_sequence_too, 0, 3);
+    tcase_add_loop_test(tc, statements_over_many_documents_go_in_slices, 0, 3);
     tcase_add_test(tc, requests_are_checked);
     tcase_add_test(tc, a_full_disk_is_told_and_nothing_is_half_done);
     tcase_add_loop_test(tc, update_one_many_and_nothing, 0, 3);
