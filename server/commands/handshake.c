@@ -116,7 +116,9 @@ static int read_wait(struct command_ctx *cx, struct hello *h)
                        bval_is_missing(version) ? "A request with 'maxAwaitTimeMS' must include a 'topologyVersion'"
                                                 : "A request with a 'topologyVersion' must include 'maxAwaitTimeMS'");
     if (bval_is_missing(version))
-        return 0;
+        return !cx->req->exhaust_allowed
+                   ? 0
+                   : err_set(err, 51756, "An exhaust request must specify 'topologyVersion' and 'maxAwaitTimeMS'");
     if (version.type != BSON_TYPE_DOCUMENT)
         return err_set(err, ERR_TYPE_MISMATCH,
                        "BSON field 'hello.topologyVersion' is the wrong type '%s', expected type 'object'",
@@ -166,7 +168,9 @@ static void put_set(struct command_ctx *cx)
     struct buf *b = cx->reply;
     const char *me = cx->server->advertised ? cx->server->advertised : cx->client->local;
     uint64_t last = eng_visible(cx->server->engine);
-    uint8_t election[12] = {0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1};
+    uint8_t election[12] = {0x7f, 0xff, 0xff, 0xff}; /* drivers order primaries by it: it grows with every start */
+    store_be32(election + 4, (uint32_t)((uint64_t)cx->server->start_wall_ms >> 32));
+    store_be32(election + 8, (uint32_t)cx->server->start_wall_ms);
     size_t at = bw_arr(b, "hosts");
     bw_str(b, "0", me);
     bw_end(b, at);
@@ -208,12 +212,21 @@ static enum op_status answer(struct command_ctx *cx, struct hello *h)
     return OP_DONE;
 }
 
+static int check_load_balanced(struct command_ctx *cx)
+{
+    bool balanced;
+    int rc = arg_bool(cx, "loadBalanced", false, &balanced);
+    return rc != 0 || !balanced ? rc
+                                : err_set(&cx->op.err, ERR_LOAD_BALANCER_SUPPORT_MISMATCH,
+                                          "this server does not take connections through a load balancer");
+}
+
 enum op_status cmd_hello(struct command_ctx *cx)
 {
     struct hello *h = cx->state;
     if (!h) {
         cx->state = h = arena_zalloc(cx->op.arena, sizeof(*h));
-        if ((!cx->req->continued && read_metadata(cx) != 0) || read_wait(cx, h) != 0)
+        if (check_load_balanced(cx) != 0 || read_wait(cx, h) != 0 || (!cx->req->continued && read_metadata(cx) != 0))
             return OP_DONE;
     }
     if (h->answer_at_us > clock_mono_us()) {

@@ -100,14 +100,19 @@ static int take_verbose(struct config *c, size_t v, struct err *err)
     return 0;
 }
 
+static int unknown(const char *flag, struct err *err)
+{
+    const char *why = setting_refused_flag(flag);
+    return err_set(err, ERR_BAD_VALUE, "--%s: %s", flag, why ? why : "unknown option; see --help");
+}
+
+/* A flag of the table: the first pass has seen it. */
 static int take_setting(struct config *c, struct args *a, const char *flag, const char *eq, struct err *err)
 {
     const struct setting *s = setting_by_flag(flag);
-    const char *value, *why = s ? NULL : setting_refused_flag(flag);
+    const char *value;
     static const char types[] = {'i', 'd', 'b', 's', 's', 's', 's'};
     int rc;
-    if (!s)
-        return err_set(err, ERR_BAD_VALUE, "--%s: %s", flag, why ? why : "unknown option; see --help");
     if (strcmp(s->key, "systemLog.verbosity") == 0)
         return take_verbose(c, eq ? strspn(eq + 1, "v") : 1, err);
     if ((rc = value_of(a, flag, eq, s->type != SETTING_BOOL, &value, err)) != 0)
@@ -154,7 +159,9 @@ static int read_line(struct config *c, int argc, char **argv, bool first_pass, s
             rc = take_setting(c, &a, flag, eq, err);
         } else {
             const struct setting *s = setting_by_flag(flag);
-            if (s && s->type != SETTING_BOOL && !eq && strcmp(flag, "verbose") != 0)
+            if (!s)
+                return unknown(flag, err); /* whether the next argument is its value nobody knows */
+            if (s->type != SETTING_BOOL && !eq && strcmp(flag, "verbose") != 0)
                 a.i++;
         }
     }

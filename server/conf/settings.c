@@ -118,6 +118,15 @@ const char *setting_refused_key(const char *key)
     return NULL;
 }
 
+bool setting_refused_section(const char *key)
+{
+    size_t n = strlen(key);
+    for (size_t i = 0; i < OV_LEN(refused); i++)
+        if (strncmp(refused[i].key, key, n) == 0 && refused[i].key[n] == '.')
+            return true;
+    return false;
+}
+
 const char *setting_refused_flag(const char *flag)
 {
     for (size_t i = 0; i < OV_LEN(refused); i++)

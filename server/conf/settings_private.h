@@ -31,6 +31,7 @@ const struct setting *setting_by_key(const char *key);
 const struct setting *setting_by_flag(const char *flag);
 /* Why a key that mongod has is not one of ours, or NULL if it has no such key: "is not available yet" … */
 const char *setting_refused_key(const char *key);
+bool setting_refused_section(const char *key); /* are keys below it refused by name? */
 const char *setting_refused_flag(const char *flag);
 
 /* Puts a text into the field. Errors: ERR_BAD_VALUE; the message is what follows "KEY: ". */

@@ -55,14 +55,14 @@ static bool seen_before(struct reader *r, const char *key)
     return false;
 }
 
-/* Is `key` a section of the table: do keys start with it? */
+/* Is `key` a section: do keys start with it, ours or those that are refused by name? */
 static bool is_section(const char *key)
 {
     size_t n = strlen(key);
     for (const struct setting *s = settings; s->key; s++)
         if (strncmp(s->key, key, n) == 0 && s->key[n] == '.')
             return true;
-    return strcmp(key, PARAMETERS) == 0;
+    return strcmp(key, PARAMETERS) == 0 || setting_refused_section(key);
 }
 
 /* A list of scalars, joined by commas. */
@@ -165,8 +165,6 @@ static int read_section(struct reader *r, const yaml_node_t *map, const char *pr
                 return bad(r, k, key, "must be a section");
             strcat(key, ".");
             rc = read_section(r, v, key);
-        } else if (v->type == YAML_MAPPING_NODE && !setting_refused_key(key) && !setting_by_key(key)) {
-            return bad(r, k, key, "unknown section");
         } else {
             rc = take(r, k, key, v);
         }

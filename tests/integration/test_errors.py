@@ -86,7 +86,7 @@ def test_a_time_limit_that_runs_out(db, failpoint):
 def test_diagnostics_that_tools_read(client):
     admin = client.admin
     info = admin.command("buildInfo")
-    assert info["version"].startswith("8.0.") and info["versionArray"][:2] == [8, 0] and len(info["versionArray"]) == 4
+    assert info["version"].startswith("7.0.") and info["versionArray"][:2] == [7, 0] and len(info["versionArray"]) == 4
     assert info["bits"] == 64 and info["maxBsonObjectSize"] == 16777216 and info["ok"] == 1.0
     assert admin.command("ping") == {"ok": 1.0}
     assert admin.command("connectionStatus")["authInfo"]["authenticatedUsers"] == []
@@ -100,7 +100,7 @@ def test_diagnostics_that_tools_read(client):
     assert "global" in admin.command({"getLog": "*"})["names"]
     assert admin.command({"getLog": "startupWarnings"})["ok"] == 1.0
     assert admin.command("getCmdLineOpts")["argv"][0]
-    assert admin.command({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"]["version"] == "8.0"
+    assert admin.command({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"]["version"] == "7.0"
     assert "find" in admin.command("listCommands")["commands"]
     assert admin.command("hostInfo")["system"]
     assert client.server_info()["version"] == info["version"]
