@@ -140,10 +140,12 @@ static void finish(struct task *t)
     struct command_ctx *cx = t->cx;
     bool more = cx->exhaust_more && t->req.exhaust_allowed && !c->close_when_sent && cx->op.err.code == 0;
     bool compress = !(cx->cmd && cx->cmd->flags & CMD_NO_COMPRESS);
-    if (cx->close_connection)
+    if (cx->close_connection) {
         c->close_when_sent = true;
-    else if (!t->req.no_reply && !c->closing)
+        loop_mark_dirty(c->loop, c);
+    } else if (!t->req.no_reply && !c->closing) {
         queue_reply(t, more ? WIRE_MORE_TO_COME : 0, compress);
+    }
     t->cx = NULL;
     if (more && !c->closing && !cx->close_connection) {
         timer_set(t->loop, t, 0);

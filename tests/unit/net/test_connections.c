@@ -220,6 +220,10 @@ START_TEST(a_command_may_close_its_connection)
     ck_assert(is_closed(fd));
     buf_free(&b);
     close(fd);
+    fd = dial();
+    tell(fd, 1, 0, "bye", 1, 0); /* with nothing else to send */
+    ck_assert(is_closed(fd));
+    close(fd);
     stop();
 }
 END_TEST
