@@ -48,9 +48,29 @@ static void finish(struct walk *w, struct bval v)
     w->value = v;
 }
 
-/* Walks until the value is final, or an array has to be gone through (returned; w->part is what follows it). */
-static struct bval advance(const struct bpath *path, struct walk *w)
+/* Is there a document with a field of this name in the array? */
+static bool has_field(const uint8_t *array, const struct bpath_part *part)
 {
+    struct biter it;
+    struct belem e;
+    for (biter_init(&it, array); biter_next(&it, &e);)
+        if (e.v.type == BSON_TYPE_DOCUMENT && !bval_is_missing(get(bval_doc(e.v), part)))
+            return true;
+    return false;
+}
+
+static int ambiguous(struct gen *g, const struct bpath_part *part, struct bval array)
+{
+    return err_set(g->err, 16746,
+                   "Ambiguous field name found in array (do not use numeric field names in embedded elements in an "
+                   "array), field: '%.*s' for array: %s",
+                   (int)part->n, part->s, bval_shell(g->arena, array));
+}
+
+/* Walks until the value is final, or an array has to be gone through (*array; w->part is what follows it). */
+static int advance(struct gen *g, const struct bpath *path, struct walk *w, struct bval *array)
+{
+    *array = BVAL_MISSING;
     while (w->doc && w->part < path->n_parts) {
         struct bval v = get(w->doc, &path->parts[w->part]);
         w->part++;
@@ -58,32 +78,43 @@ static struct bval advance(const struct bpath *path, struct walk *w)
             struct bval at = element_at(bval_doc(v), path->parts[w->part].index);
             if (bval_is_missing(at))
                 break;
+            if (has_field(bval_doc(v), &path->parts[w->part]))
+                return ambiguous(g, &path->parts[w->part], v);
             v = at;
             w->part++;
         }
-        if (v.type == BSON_TYPE_ARRAY)
-            return v;
+        if (v.type == BSON_TYPE_ARRAY) {
+            *array = v;
+            return 0;
+        }
         if (w->part == path->n_parts) {
             finish(w, v);
-            return BVAL_MISSING;
+            return 0;
         }
         w->doc = v.type == BSON_TYPE_DOCUMENT ? bval_doc(v) : NULL;
     }
     finish(w, BVAL_MISSING);
-    return BVAL_MISSING;
+    return 0;
 }
 
-static void emit(struct gen *g, const struct walk *walks)
+static int full(struct gen *g)
+{
+    return err_set(g->err, ERR_EXCEEDED_MEMORY_LIMIT, "no memory left for the keys of index %s", g->def->name);
+}
+
+static int emit(struct gen *g, const struct walk *walks)
 {
     uint32_t n = g->def->n_fields;
     bool all_missing = true;
     for (uint32_t i = 0; i < n; i++)
         all_missing &= bval_is_missing(walks[i].value);
     if (all_missing && g->def->sparse)
-        return;
+        return 0;
     if (g->n == g->cap) {
         size_t cap = g->cap ? 2 * g->cap : 16;
         struct keygen_key *list = arena_alloc(g->arena, cap * sizeof(*list));
+        if (!list)
+            return full(g);
         if (g->n)
             memcpy(list, g->list, g->n * sizeof(*list));
         g->list = list;
@@ -91,6 +122,8 @@ static void emit(struct gen *g, const struct walk *walks)
     }
     struct keygen_key *k = &g->list[g->n++];
     struct bval *values = arena_alloc(g->arena, n * sizeof(*values));
+    if (!values)
+        return full(g);
     k->at = g->keys.len;
     for (uint32_t i = 0; i < n; i++) {
         values[i] = walks[i].value;
@@ -98,6 +131,7 @@ static void emit(struct gen *g, const struct walk *walks)
     }
     k->n = g->keys.len - k->at;
     k->values = values;
+    return 0;
 }
 
 static int gen(struct gen *g, struct walk *walks);
@@ -147,7 +181,10 @@ static int gen(struct gen *g, struct walk *walks)
         struct walk *w = &walks[i];
         if (w->done)
             continue;
-        struct bval v = advance(&g->def->paths[i], w);
+        struct bval v;
+        int rc = advance(g, &g->def->paths[i], w, &v);
+        if (rc != 0)
+            return rc;
         if (bval_is_missing(v))
             continue;
         if (through && v.p != array.p)
@@ -160,18 +197,19 @@ static int gen(struct gen *g, struct walk *walks)
     }
     if (through)
         return go_through(g, walks, array, through);
-    emit(g, walks);
-    return 0;
+    return emit(g, walks);
 }
 
 /* ---- results ---- */
 
-static void publish(struct gen *g, struct keyset *out)
+static int publish(struct gen *g, struct keyset *out)
 {
     size_t n = 0;
     const uint8_t *base = arena_dup(g->arena, g->keys.p, g->keys.len);
     out->keys = arena_alloc(g->arena, g->n * sizeof(*out->keys));
     out->values = arena_alloc(g->arena, g->n * sizeof(*out->values));
+    if (!base || !out->keys || !out->values)
+        return full(g);
     for (size_t i = 0; i < g->n; i++)
         g->list[i].p = base + g->list[i].at;
     keygen_sort(g->list, g->n);
@@ -184,11 +222,13 @@ static void publish(struct gen *g, struct keyset *out)
     }
     out->n = n;
     out->multikey = g->multikey;
+    return 0;
 }
 
 /* The usual index: one top-level field without an array. True if that is what this is. */
-static bool single(const struct index_def *def, const uint8_t *doc, struct arena *a, struct keyset *out)
+static bool single(struct gen *g, const uint8_t *doc, struct keyset *out, int *rc)
 {
+    const struct index_def *def = g->def;
     if (def->n_fields != 1 || def->paths[0].n_parts != 1)
         return false;
     struct bval v = get(doc, &def->paths[0].parts[0]);
@@ -200,12 +240,13 @@ static bool single(const struct index_def *def, const uint8_t *doc, struct arena
         struct slice key;
         const struct bval *values;
         struct bval value;
-    } *one = arena_alloc(a, sizeof(*one));
-    struct buf b;
-    buf_init(&b);
-    key_encode(&b, v, def->dirs[0] < 0);
-    one->key = slice_of(arena_dup(a, b.p, b.len), b.len);
-    buf_free(&b);
+    } *one = arena_alloc(g->arena, sizeof(*one));
+    struct slice key = key_encode_arena(g->arena, v, def->dirs[0] < 0);
+    if (!one || !key.p) {
+        *rc = full(g);
+        return true;
+    }
+    one->key = key;
     one->value = v;
     one->values = &one->value;
     out->keys = &one->key;
@@ -218,15 +259,16 @@ int keygen(const struct index_def *def, const uint8_t *doc, struct arena *a, str
 {
     struct walk walks[INDEX_FIELDS_MAX];
     struct gen g = {.def = def, .arena = a, .err = err};
+    int rc = 0;
     *out = (struct keyset){0};
-    if (single(def, doc, a, out))
-        return 0;
+    if (single(&g, doc, out, &rc))
+        return rc;
     for (uint32_t i = 0; i < def->n_fields; i++)
         walks[i] = (struct walk){.doc = doc, .value = BVAL_MISSING};
     buf_init(&g.keys);
-    int rc = gen(&g, walks);
+    rc = gen(&g, walks);
     if (rc == 0)
-        publish(&g, out);
+        rc = publish(&g, out);
     buf_free(&g.keys);
     return rc;
 }

@@ -46,9 +46,11 @@ static bool one_interval(struct arena *a, const struct choice *c, const uint32_t
     }
     if (c->merge && c->merge_field >= c->n_points)
         out->prefix = (uint32_t)n;
+    if (c->n_points < c->n_bounded && last->point) /* among ranges */
+        n += put(from + n, last->lo, c->def->dirs[c->n_points] < 0);
     memcpy(to, from, n);
     size_t from_n = n, to_n = n;
-    if (c->n_points == c->n_bounded) {
+    if (last->point) {
         to_n = step_behind(to, n);
     } else if (c->def->dirs[c->n_points] < 0) {
         from_n += step_behind(from + n, invert(from + n, last->hi));

@@ -28,6 +28,8 @@ static bool can_order(const struct choice *c, uint32_t field)
 {
     if (path_numeric(&c->def->paths[field])) /* the order looks into documents of an array too */
         return false;
+    if (c->def->sparse && (c->multikey >> field & 1)) /* elements without the field sort as null, and have no keys */
+        return false;
     for (uint32_t i = 0; i < c->n_bounded; i++)
         if (!c->fields[i].full && choice_shares_array(c, i, field))
             return false;
