@@ -230,6 +230,9 @@ static int run(const struct config *conf)
         status = fail(EXIT_DATA, "The catalog cannot be loaded", err.msg);
     } else {
         server.config = conf;
+        server.set_name = conf->repl_set_name;
+        server.advertised = conf->advertised_host;
+        server.compressors = conf->compressors;
         server.cursors = cursors_new(server.engine, server.catalog);
         server.failpoints = failpoints_new();
         server.start_wall_ms = clock_wall_ms();

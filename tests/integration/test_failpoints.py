@@ -10,12 +10,12 @@ import wire as W
 
 
 def test_an_error_code_for_so_many_times(db, failpoint):
-    failpoint({"failCommands": ["insert"], "errorCode": 91}, {"times": 2})
+    failpoint({"failCommands": ["insert"], "errorCode": 96}, {"times": 2})
     for _ in range(2):
         with pytest.raises(OperationFailure) as e:
             db.command("insert", "c", documents=[{}])
-        assert e.value.code == 91
-        assert e.value.details["codeName"] == "ShutdownInProgress"
+        assert e.value.code == 96
+        assert e.value.details["codeName"] == "OperationFailed"
     db.command("insert", "c", documents=[{}])
     assert db.c.count_documents({}) == 1
 
