@@ -55,4 +55,7 @@ enum op_status read_batch(struct command_ctx *cx, struct reading *r);
 /* What exec_next or pipeline_next answered, if it was no row: WAIT, AGAIN, or an error. */
 enum op_status read_stopped(struct command_ctx *cx, struct reading *r, enum exec_status s);
 
+/* A find that is opened to be looked at, out of cx->req: its batch size counts for nothing. NULL: op.err is set. (find.c) */
+struct reading *find_explained(struct command_ctx *cx);
+
 #endif

@@ -206,6 +206,16 @@ static int open_find(struct command_ctx *cx, struct reading *r, const struct fin
     return rc;
 }
 
+struct reading *find_explained(struct command_ctx *cx)
+{
+    struct find_args a;
+    if (parse_args(cx, &a) != 0)
+        return NULL;
+    struct reading *r = read_new(cx, false);
+    r->during = "Executor error during explain command";
+    return open_find(cx, r, &a) == 0 ? r : NULL;
+}
+
 static struct reading *start(struct command_ctx *cx)
 {
     struct find_args a;

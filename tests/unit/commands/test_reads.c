@@ -227,6 +227,16 @@ START_TEST(replies_have_the_server_s_form)
          "{ cursor: { firstBatch: [ { _id: 2 } ], id: 0, ns: \"t.c\" }, ok: 1.0 }"},
         {"{aggregate: 'nothing', pipeline: [{~group: {_id: 1, n: {~sum: 1}}}], cursor: {}}",
          "{ cursor: { firstBatch: [], id: 0, ns: \"t.nothing\" }, ok: 1.0 }"},
+        {"{explain: {find: 'c', filter: {_id: 3}}, verbosity: 'queryPlanner'}",
+         "{ explainVersion: \"1\", queryPlanner: { namespace: \"t.c\", parsedQuery: { _id: 3 }, indexFilterSet: false, "
+         "winningPlan: { stage: \"IDHACK\" }, rejectedPlans: [] }, command: { find: \"c\", filter: { _id: 3 } }, ok: "
+         "1.0 }"},
+        {"{explain: {find: 'c', sort: {b: 1}, limit: 2}, verbosity: 'queryPlanner'}",
+         "{ explainVersion: \"1\", queryPlanner: { namespace: \"t.c\", parsedQuery: {}, indexFilterSet: false, "
+         "winningPlan: { "
+         "stage: \"LIMIT\", limitAmount: 2, inputStage: { stage: \"SORT\", sortPattern: { b: 1 }, memLimit: 104857600, "
+         "type: \"simple\", inputStage: { stage: \"COLLSCAN\", direction: \"forward\" } } }, rejectedPlans: [] }, "
+         "command: { find: \"c\", sort: { b: 1 }, limit: 2 }, ok: 1.0 }"},
         {"{killCursors: 'c', cursors: [{'$numberLong': '5'}]}",
          "{ cursorsKilled: [], cursorsNotFound: [ 5 ], cursorsAlive: [], cursorsUnknown: [], ok: 1.0 }"},
     };
@@ -287,6 +297,11 @@ START_TEST(what_does_not_fit_is_refused)
         {"{aggregate: 'c', pipeline: [], cursor: {x: 1}}", 40415, NULL},
         {"{aggregate: 'c', pipeline: [], cursor: 1}", 14, NULL},
         {"{aggregate: 'c', pipeline: [], explain: true}", 238, NULL},
+        {"{explain: 1}", 14, NULL},
+        {"{explain: {}}", 59, NULL},
+        {"{explain: {count: 'c'}}", 238, "explain of count is not implemented"},
+        {"{explain: {find: 'c', bogus: 1}}", 40415, NULL},
+        {"{explain: {find: 'c'}, verbosity: 'loud'}", 2, NULL},
         {"{aggregate: 1, pipeline: [], cursor: {}}", 73, NULL},
         {"{aggregate: 1, pipeline: [{~match: {}}], cursor: {}}", 73,
          "{aggregate: 1} is not valid for '$match'; a collection is required."},
