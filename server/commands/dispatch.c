@@ -110,6 +110,14 @@ struct command_ctx *command_start(struct server *s, struct client *c, const stru
 
 /* ---- replies ---- */
 
+void put_topology_version(struct command_ctx *cx)
+{
+    size_t at = bw_doc(cx->reply, "topologyVersion");
+    bw_oid(cx->reply, "processId", cx->server->process_id);
+    bw_i64(cx->reply, "counter", 0);
+    bw_end(cx->reply, at);
+}
+
 static void put_labels(struct buf *b, uint32_t labels)
 {
     static const char *const names[] = {"TransientTransactionError", "RetryableWriteError", "NoWritesPerformed",
@@ -121,6 +129,14 @@ static void put_labels(struct buf *b, uint32_t labels)
         if (labels >> i & 1)
             bw_str(b, bw_index(n++, scratch), names[i]);
     bw_end(b, at);
+}
+
+/* Errors that say the server is no longer what the client took it for (not primary, shutting down). With the topology version a driver sees that
+ * nothing is new since its last hello, and does not drop its connections. */
+static bool is_topology_error(int code)
+{
+    return code == 91 || code == 189 || code == 10058 || code == 10107 || code == 11600 || code == 11602 || code == 13435 ||
+           code == 13436;
 }
 
 static void put_error(struct command_ctx *cx)
@@ -142,6 +158,8 @@ static void put_error(struct command_ctx *cx)
     }
     if (!failpoint_labels(cx) && err->labels)
         put_labels(b, err->labels);
+    if (is_topology_error(err->code))
+        put_topology_version(cx);
     cx->reply_at = at;
 }
 

@@ -8,4 +8,7 @@
  * Nonzero: op.err is set. */
 OV_MUST_CHECK int generic_args(struct command_ctx *cx);
 
+/* Appends topologyVersion: {processId, counter}. */
+void put_topology_version(struct command_ctx *cx);
+
 #endif

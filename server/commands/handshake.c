@@ -1,6 +1,7 @@
 /* What clients ask first: hello in both topologies, ping, buildInfo. hello is also the drivers' monitor: with a topologyVersion it is held
  * until something changes (here: nothing does) or maxAwaitTimeMS are over, and with exhaustAllowed it goes on by itself. */
 #include "server/commands/diagnostic.h"
+#include "server/commands/dispatch.h"
 
 #include <gnu/libc-version.h>
 
@@ -145,14 +146,6 @@ static int read_wait(struct command_ctx *cx, struct hello *h)
 }
 
 /* ---- the answer ---- */
-
-static void put_topology_version(struct command_ctx *cx)
-{
-    size_t at = bw_doc(cx->reply, "topologyVersion");
-    bw_oid(cx->reply, "processId", cx->server->process_id);
-    bw_i64(cx->reply, "counter", 0);
-    bw_end(cx->reply, at);
-}
 
 static void put_op_time(struct buf *b, const char *name, uint64_t ts)
 {
