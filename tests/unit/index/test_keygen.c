@@ -1,211 +1,158 @@
-#include "index/index.h"
+/* Keys of documents: arrays, missing values, sparse indexes, unique values, differences. */
+#include <stdio.h>
 
-#include "server/base/rand.h"
+#include "index/index.h"
 #include "tests/lib/json.h"
 #include "tests/lib/test.h"
 
 static struct arena *arena;
 static struct err err;
+static struct index_rt rt;
 
 static void setup(void)
 {
     arena = arena_new(0);
     err_init(&err, arena);
 }
-
 static void teardown(void)
 {
     arena_free(arena);
 }
 
-static struct index_def parsed(const char *key, const char *more)
+static struct index_def *index_of(const char *key, bool sparse)
 {
-    struct index_def def;
-    const char *spec = arena_printf(arena, "{'key': %s, 'name': 'i'%s}", key, more);
-    ck_assert_msg(index_parse(arena, J(spec), &def, &err) == 0, "%s: %s", spec, err.msg);
+    struct index_def *def = arena_alloc(arena, sizeof(*def));
+    const char *spec = arena_printf(arena, "{v: 2, key: %s, name: 'i', sparse: %s}", key, sparse ? "true" : "false");
+    ck_assert_int_eq(index_parse(arena, J(spec), def, &err), 0);
+    def->rt = &rt;
     return def;
 }
 
-/* The values of the keys as one text: "1 2" or "1,x 2,x". */
-static const char *keys_text(const struct index_def *def, const char *doc, uint32_t *multikey)
+/* The values of all keys in key order, as in (1, 2) (1, 3). */
+static const char *keys(const struct index_def *def, const char *doc, uint32_t *multikey)
 {
     struct keyset set;
-    int rc = keygen(def, J(doc), arena, &set, &err);
-    if (rc != 0)
-        return err.msg;
-    const char *text = "";
-    for (size_t i = 0; i < set.n; i++)
+    struct buf b;
+    ck_assert_msg(keygen(def, J(doc), arena, &set, &err) == 0, "%s", err.msg ? err.msg : "");
+    *multikey = set.multikey;
+    buf_init(&b);
+    for (size_t i = 0; i < set.n; i++) {
+        ck_assert(i == 0 || slice_cmp(set.keys[i - 1], set.keys[i]) < 0);
+        struct buf key;
+        buf_init(&key);
+        buf_printf(&b, "%s(", i ? " " : "");
         for (uint32_t f = 0; f < def->n_fields; f++) {
-            const struct bval *v = &set.values[i][f];
-            text = arena_printf(arena, "%s%s%s", text,
-                                f   ? ","
-                                : i ? " "
-                                    : "",
-                                bval_is_missing(*v)              ? "missing"
-                                : v->type == BSON_TYPE_UNDEFINED ? "undefined"
-                                                                 : bval_shell(arena, *v));
+            struct bval v = set.values[i][f];
+            key_encode(&key, v, def->dirs[f] < 0);
+            buf_printf(&b, "%s%s", f ? ", " : "", bval_is_missing(v) ? "-" : bval_shell(arena, v));
         }
-    for (size_t i = 1; i < set.n; i++)
-        ck_assert_int_lt(slice_cmp(set.keys[i - 1], set.keys[i]), 0);
-    if (multikey)
-        *multikey = set.multikey;
+        ck_assert(slice_eq(buf_slice(&key), set.keys[i]));
+        buf_free(&key);
+        buf_printf(&b, ")");
+    }
+    const char *text = arena_strndup(arena, (const char *)b.p, b.len);
+    buf_free(&b);
     return text;
 }
 
 static const struct {
-    const char *key, *more, *doc, *keys;
+    const char *key, *doc, *want;
     uint32_t multikey;
+    bool sparse;
 } cases[] = {
-    {"{'a': 1}", "", "{'a': 5}", "5", 0},
-    {"{'a': 1}", "", "{'b': 5}", "missing", 0},
-    {"{'a': 1}", "", "{'a': null}", "null", 0},
-    {"{'a': 1}", ", 'sparse': true", "{'b': 5}", "", 0},
-    {"{'a': 1}", ", 'sparse': true", "{'a': null}", "null", 0},
-    {"{'a': 1}", "", "{'a': [3, 1, 2, 1]}", "1 2 3", 1},
-    {"{'a': -1}", "", "{'a': [3, 1, 2]}", "3 2 1", 1},
-    {"{'a': 1}", "", "{'a': []}", "undefined", 1},
-    {"{'a': 1}", "", "{'a': [[1, 2], 3]}", "3 [ 1, 2 ]", 1},
-    {"{'a': 1}", "", "{'a': {'b': 1}}", "{ b: 1 }", 0},
-    {"{'a': 1}", "", "{'a': [1, null]}", "null 1", 1},
-    {"{'a.b': 1}", "", "{'a': {'b': 7}}", "7", 0},
-    {"{'a.b': 1}", "", "{'a': 7}", "missing", 0},
-    {"{'a.b': 1}", "", "{'a': [{'b': 1}, {'b': 2}, {'c': 3}]}", "missing 1 2", 1},
-    {"{'a.b': 1}", "", "{'a': [{'b': [1, 2]}, {'b': 3}]}", "1 2 3", 1},
-    {"{'a.b': 1}", "", "{'a': []}", "missing", 1},
-    {"{'a.b': 1}", "", "{'a': [1, 2]}", "missing", 1},
-    {"{'a.b': 1}", ", 'sparse': true", "{'a': [1, {'b': 2}]}", "2", 1},
-    {"{'a.0': 1}", "", "{'a': [5, 6]}", "5", 0},
-    {"{'a.1.b': 1}", "", "{'a': [{'b': 1}, {'b': 2}]}", "2", 0},
-    {"{'a.0': 1}", "", "{'a': {'0': 9}}", "9", 0},
-    {"{'a': 1, 'b': 1}", "", "{'a': 1, 'b': 'x'}", "1,\"x\"", 0},
-    {"{'a': 1, 'b': -1}", "", "{'a': [1, 2], 'b': 3}", "1,3 2,3", 1},
-    {"{'b': 1, 'a': 1}", "", "{'a': [1, 2], 'b': 3}", "3,1 3,2", 2},
-    {"{'a.x': 1, 'a.y': 1}", "", "{'a': [{'x': 1, 'y': 2}, {'x': 3}]}", "1,2 3,missing", 3},
-    {"{'a': 1, 'a.x': 1}", "", "{'a': [{'x': 1}, 5]}", "5,missing { x: 1 },1", 3},
-    {"{'a': 1, 'b': 1}", ", 'sparse': true", "{'c': 1}", "", 0},
-    {"{'a': 1, 'b': 1}", ", 'sparse': true", "{'b': 1}", "missing,1", 0},
-    {"{'a': 1, 'b': 1}", "", "{'a': [1], 'b': [2]}", "cannot index parallel arrays [b] [a]", 0},
-    {"{'a.x': 1, 'b.y': 1}", "", "{'a': [{'x': 1}], 'b': [{'y': 2}]}", "cannot index parallel arrays [b] [a]", 0},
-    {"{'a.x': 1, 'a.y': 1}", "", "{'a': [{'x': [1, 2], 'y': [1, 2]}]}", "cannot index parallel arrays [y] [x]", 0},
+    {"{a: 1}", "{a: 5}", "(5)", 0, false},
+    {"{a: 1}", "{b: 5}", "(-)", 0, false},
+    {"{a: 1}", "{b: 5}", "", 0, true},
+    {"{a: 1}", "{a: null}", "(null)", 0, true},
+    {"{a: 1}", "{a: [3, 1, 1, 2]}", "(1) (2) (3)", 1, false},
+    {"{a: -1}", "{a: [3, 1, 2]}", "(3) (2) (1)", 1, false},
+    {"{a: 1}", "{a: [1, {$numberLong: '1'}]}", "(1)", 1, false},
+    {"{a: 1}", "{a: []}", "(undefined)", 1, false},
+    {"{a: 1}", "{a: [[1, 2]]}", "([ 1, 2 ])", 1, false},
+    {"{a: 1, b: -1}", "{a: 1, b: 'x'}", "(1, \"x\")", 0, false},
+    {"{a: 1, b: 1}", "{a: [1, 2], b: 7}", "(1, 7) (2, 7)", 1, false},
+    {"{a: 1, b: 1}", "{b: 7}", "(-, 7)", 0, true},
+    {"{a: 1, b: 1}", "{c: 7}", "", 0, true},
+    {"{'a.b': 1}", "{a: {b: 1}}", "(1)", 0, false},
+    {"{'a.b': 1}", "{a: 1}", "(-)", 0, false},
+    {"{'a.b': 1}", "{a: [{b: 2}, {b: 1}]}", "(1) (2)", 1, false},
+    {"{'a.b': 1}", "{a: [{b: 2}, 5]}", "(-) (2)", 1, false},
+    {"{'a.b': 1}", "{a: [{b: 2}, {c: 1}]}", "(2)", 1, true},
+    {"{'a.b': 1}", "{a: [{b: [2, 3]}, {b: 1}]}", "(1) (2) (3)", 1, false},
+    {"{'a.b': 1}", "{a: []}", "(-)", 1, false},
+    {"{'a.b': 1, 'a.c': 1}", "{a: [{b: 1, c: 2}, {b: 3, c: 4}]}", "(1, 2) (3, 4)", 3, false},
+    {"{'a.b': 1, 'a.c': 1}", "{a: [{b: [1, 2], c: 5}]}", "(1, 5) (2, 5)", 3, false},
+    {"{a: 1, 'a.b': 1}", "{a: [{b: 1}]}", "({ b: 1 }, 1)", 3, false},
+    {"{'a.0': 1}", "{a: [7, 8]}", "(7)", 0, false},
+    {"{'a.0': 1}", "{a: [[7, 8]]}", "(7) (8)", 1, false},
+    {"{'a.1': 1}", "{a: [{'1': 4}]}", "(4)", 1, false},
+    {"{'a.0.b': 1}", "{a: [{b: 7}, {b: 8}]}", "(7)", 0, false},
 };
 
-START_TEST(documents_have_the_keys_of_the_table)
+START_TEST(keys_are_those_of_the_rules)
 {
-    for (size_t i = 0; i < OV_LEN(cases); i++) {
-        struct index_def def = parsed(cases[i].key, cases[i].more);
-        uint32_t multikey = 0;
-        const char *got = keys_text(&def, cases[i].doc, &multikey);
-        ck_assert_msg(strcmp(got, cases[i].keys) == 0, "%s of %s: \"%s\", not \"%s\"", cases[i].key, cases[i].doc, got,
-                      cases[i].keys);
-        ck_assert_msg(multikey == cases[i].multikey, "%s of %s: multikey %u", cases[i].key, cases[i].doc, multikey);
-    }
+    uint32_t multikey;
+    const char *got = keys(index_of(cases[_i].key, cases[_i].sparse), cases[_i].doc, &multikey);
+    ck_assert_msg(strcmp(got, cases[_i].want) == 0, "%s of %s: %s", cases[_i].key, cases[_i].doc, got);
+    ck_assert_uint_eq(multikey, cases[_i].multikey);
 }
 END_TEST
 
-START_TEST(parallel_arrays_have_their_code)
+START_TEST(parallel_arrays_are_refused)
 {
-    struct index_def def = parsed("{'a': 1, 'b': 1}", "");
     struct keyset set;
-    ck_assert_int_eq(keygen(&def, J("{'a': [1], 'b': [2]}"), arena, &set, &err), ERR_CANNOT_INDEX_PARALLEL_ARRAYS);
+    ck_assert_int_eq(keygen(index_of("{a: 1, b: 1}", false), J("{a: [1], b: [2]}"), arena, &set, &err), 171);
+    ck_assert_str_eq(err.msg, "cannot index parallel arrays [b] [a]");
+    ck_assert_int_eq(keygen(index_of("{'a.x': 1, 'a.y': 1}", false), J("{a: {x: [1], y: [2]}}"), arena, &set, &err),
+                     171);
 }
 END_TEST
 
-START_TEST(differences_are_what_one_set_has_and_the_other_has_not)
+START_TEST(numbers_that_could_mean_two_things_are_refused)
 {
-    struct index_def def = parsed("{'t': 1}", "");
-    struct keyset before, after, removed, added;
-    ck_assert_int_eq(keygen(&def, J("{'t': [1, 2, 3, 5]}"), arena, &before, &err), 0);
-    ck_assert_int_eq(keygen(&def, J("{'t': [2, 3, 4, 6, 7]}"), arena, &after, &err), 0);
-    keyset_diff(&before, &after, arena, &removed, &added);
-    ck_assert_uint_eq(removed.n, 2);
-    ck_assert_int_eq(bval_i32(removed.values[0][0]), 1);
-    ck_assert_int_eq(bval_i32(removed.values[1][0]), 5);
-    ck_assert_uint_eq(added.n, 3);
-    ck_assert_int_eq(bval_i32(added.values[0][0]), 4);
-    ck_assert_int_eq(bval_i32(added.values[2][0]), 7);
-    keyset_diff(&before, &before, arena, &removed, &added);
-    ck_assert_uint_eq(removed.n + added.n, 0);
+    struct keyset set;
+    ck_assert_int_eq(keygen(index_of("{'a.0': 1}", false), J("{a: [{'0': 1}]}"), arena, &set, &err), 16746);
 }
 END_TEST
 
-START_TEST(compound_keys_sort_as_their_values)
+START_TEST(a_full_arena_is_an_error)
 {
-    static const char *const docs[] = {
-        "{'a': null, 'b': 1}",        "{'a': 1, 'b': 9}",           "{'a': 1, 'b': 2}",
-        "{'a': 1.5, 'b': null}",      "{'a': 'x', 'b': 'y'}",       "{'a': 'x', 'b': ''}",
-        "{'a': 'x\\u0000', 'b': 1}",  "{'a': {'c': 1}, 'b': true}", "{'a': true, 'b': false}",
-        "{'a': 10000000000, 'b': 0}",
-    };
-    struct index_def def = parsed("{'a': 1, 'b': -1}", "");
-    for (size_t i = 0; i < OV_LEN(docs); i++)
-        for (size_t j = 0; j < OV_LEN(docs); j++) {
-            struct keyset x, y;
-            ck_assert_int_eq(keygen(&def, J(docs[i]), arena, &x, &err), 0);
-            ck_assert_int_eq(keygen(&def, J(docs[j]), arena, &y, &err), 0);
-            int want = bval_cmp(x.values[0][0], y.values[0][0]);
-            if (want == 0)
-                want = -bval_cmp(x.values[0][1], y.values[0][1]);
-            int got = slice_cmp(x.keys[0], y.keys[0]);
-            ck_assert_msg((want > 0) - (want < 0) == (got > 0) - (got < 0), "%s and %s", docs[i], docs[j]);
-        }
-}
-END_TEST
-
-START_TEST(class_bounds_enclose_their_class_and_nothing_else)
-{
-    static const char *const docs[] = {"{'v': null}", "{'v': -1e300}", "{'v': 0}",  "{'v': 5}",   "{'v': 'x'}",
-                                       "{'v': ''}",   "{'v': {}}",     "{'v': []}", "{'v': true}"};
-    for (int desc = 0; desc < 2; desc++)
-        for (size_t i = 0; i < OV_LEN(docs); i++)
-            for (size_t j = 0; j < OV_LEN(docs); j++) {
-                struct bval a = bdoc_get(J(docs[i]), "v"), b = bdoc_get(J(docs[j]), "v");
-                struct buf key = {0}, low = {0}, high = {0};
-                key_encode(&key, b, desc);
-                key_class_low(&low, a.type, desc);
-                key_class_high(&high, a.type, desc);
-                bool inside = slice_cmp(buf_slice(&low), buf_slice(&key)) <= 0 &&
-                              slice_cmp(buf_slice(&key), buf_slice(&high)) < 0;
-                ck_assert_msg(inside == (bval_class(a.type) == bval_class(b.type)), "%s %s %d", docs[i], docs[j], desc);
-                buf_free(&key);
-                buf_free(&low);
-                buf_free(&high);
-            }
-}
-END_TEST
-
-/* Random documents with one array at most on the way: the keys are those of a naive expansion. */
-START_TEST(random_arrays_give_each_element_once)
-{
-    struct rand_gen r;
-    rand_seed(&r, 7);
-    struct index_def def = parsed("{'a.b': 1, 'c': -1}", "");
-    for (int round = 0; round < 300; round++) {
-        int n = 1 + (int)rand_below(&r, 6), c = (int)rand_below(&r, 100);
-        bool seen[10] = {0};
-        const char *doc = "";
-        for (int i = 0; i < n; i++) {
-            int v = (int)rand_below(&r, 10);
-            seen[v] = true;
-            doc = arena_printf(arena, "%s%s{'b': %d}", doc, i ? ", " : "", v);
-        }
-        const char *want = "";
-        for (int v = 0; v < 10; v++)
-            if (seen[v])
-                want = arena_printf(arena, "%s%s%d,%d", want, *want ? " " : "", v, c);
-        ck_assert_str_eq(keys_text(&def, arena_printf(arena, "{'a': [%s], 'c': %d}", doc, c), NULL), want);
+    const struct index_def *one = index_of("{a: 1}", false), *two = index_of("{a: 1, b: 1}", false);
+    const uint8_t *doc = J("{a: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], b: 1}");
+    for (size_t limit = 1; limit < 3000; limit += 7) {
+        struct arena *small = arena_new(limit);
+        struct keyset set;
+        int rc = keygen(one, doc, small, &set, &err);
+        ck_assert(rc == 0 ? set.n == 18 : rc == ERR_EXCEEDED_MEMORY_LIMIT);
+        rc = keygen(two, doc, small, &set, &err);
+        ck_assert(rc == 0 ? set.n == 18 : rc == ERR_EXCEEDED_MEMORY_LIMIT);
+        arena_free(small);
     }
+}
+END_TEST
+
+START_TEST(differences_are_what_to_remove_and_to_add)
+{
+    const struct index_def *def = index_of("{a: 1}", false);
+    struct keyset before, after, gone, come;
+    ck_assert_int_eq(keygen(def, J("{a: [1, 2, 4]}"), arena, &before, &err), 0);
+    ck_assert_int_eq(keygen(def, J("{a: [2, 3, 4, 5]}"), arena, &after, &err), 0);
+    keyset_diff(&before, &after, arena, &gone, &come);
+    ck_assert_uint_eq(gone.n, 1);
+    ck_assert_int_eq(bval_i32(gone.values[0][0]), 1);
+    ck_assert_uint_eq(come.n, 2);
+    ck_assert_int_eq(bval_i32(come.values[0][0]), 3);
+    ck_assert_int_eq(bval_i32(come.values[1][0]), 5);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, documents_have_the_keys_of_the_table);
-    tcase_add_test(tc, parallel_arrays_have_their_code);
-    tcase_add_test(tc, differences_are_what_one_set_has_and_the_other_has_not);
-    tcase_add_test(tc, compound_keys_sort_as_their_values);
-    tcase_add_test(tc, class_bounds_enclose_their_class_and_nothing_else);
-    tcase_add_test(tc, random_arrays_give_each_element_once);
+    tcase_add_loop_test(tc, keys_are_those_of_the_rules, 0, OV_LEN(cases));
+    tcase_add_test(tc, parallel_arrays_are_refused);
+    tcase_add_test(tc, numbers_that_could_mean_two_things_are_refused);
+    tcase_add_test(tc, a_full_arena_is_an_error);
+    tcase_add_test(tc, differences_are_what_to_remove_and_to_add);
 }
-
 TEST_MAIN("index/keygen", add_tests)
