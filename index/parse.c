@@ -163,6 +163,11 @@ static int key_direction(struct bval v, int8_t *dir, struct err *err)
     return 0;
 }
 
+static int full(struct err *err)
+{
+    return err_set(err, ERR_EXCEEDED_MEMORY_LIMIT, "no memory left for the index specification");
+}
+
 static int parse_pattern(struct arena *a, struct index_def *out, struct err *err)
 {
     struct biter it;
@@ -176,6 +181,8 @@ static int parse_pattern(struct arena *a, struct index_def *out, struct err *err
         return err_set(err, 13103, "too many compound keys");
     out->paths = arena_alloc(a, out->n_fields * sizeof(*out->paths));
     out->dirs = arena_alloc(a, out->n_fields);
+    if (!out->paths || !out->dirs)
+        return full(err);
     uint32_t i = 0;
     for (biter_init(&it, out->key_pattern); rc == 0 && biter_next(&it, &e); i++) {
         rc = check_name_in_key(e.name, err);
@@ -207,7 +214,7 @@ static int parse_name(struct bval v, struct arena *a, struct index_def *out, str
         return err_set(err, ERR_CANNOT_CREATE_INDEX, "index name is too long: %u bytes, at most %d are allowed", n,
                        NAME_MAX_BYTES);
     out->name = arena_strndup(a, name, n);
-    return 0;
+    return out->name ? 0 : full(err);
 }
 
 static int check_version(struct bval v, struct arena *a, const uint8_t *spec, struct err *err)
@@ -271,11 +278,13 @@ int index_parse(struct arena *a, const uint8_t *spec, struct index_def *out, str
     if (bval_is_missing(key))
         return err_set(err, ERR_FAILED_TO_PARSE, "The 'key' field is a required property of an index specification");
     out->key_pattern = arena_dup(a, bval_doc(key), bdoc_len(bval_doc(key)));
+    if (!out->key_pattern)
+        return full(err);
     if ((rc = parse_pattern(a, out, err)) != 0 || (rc = parse_name(bdoc_get(spec, "name"), a, out, err)) != 0 ||
         (rc = check_version(bdoc_get(spec, "v"), a, spec, err)) != 0)
         return rc;
     out->unique = bval_truthy(bdoc_get(spec, "unique"));
     out->sparse = bval_truthy(bdoc_get(spec, "sparse"));
     out->spec = normal_spec(a, spec, out);
-    return 0;
+    return out->spec ? 0 : full(err);
 }
