@@ -159,6 +159,8 @@ static int take_write_concern(struct command_ctx *cx, const struct belem *wc)
     int rc = take_doc(cx, wc);
     if (rc != 0 || absent(wc->v))
         return rc;
+    if (!bval_is_missing(bdoc_get(bval_doc(wc->v), "w")))
+        cx->journaled = false; /* instead of the default */
     for (biter_init(&it, bval_doc(wc->v)); rc == 0 && biter_next(&it, &e);)
         rc = write_concern_field(cx, &e, &j, &fsync);
     if (rc != 0)
@@ -298,6 +300,7 @@ int generic_args(struct command_ctx *cx)
     uint64_t seen = 0;
     uint32_t seen_generic = 0;
     int rc = 0;
+    cx->journaled = cx->server->set_name != NULL; /* the default is w: "majority" in a set, w: 1 outside */
     biter_init(&it, cx->req->body);
     (void)biter_next(&it, &e); /* the command's own name */
     while (rc == 0 && biter_next(&it, &e)) {

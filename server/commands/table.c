@@ -60,7 +60,7 @@ const struct command commands[] = {
     {"serverStatus", CMD_ANY_WC, cmd_server_status, NULL, NULL, "figures of the server"},
     {"getParameter", CMD_ADMIN | CMD_ANY_WC, cmd_get_parameter, NULL, NULL, "reads parameters"},
     {"setParameter", CMD_ADMIN | CMD_ANY_WC, cmd_set_parameter, NULL, NULL, "changes a parameter"},
-    {"hostInfo", CMD_ANY_WC, cmd_host_info, none, NULL, "the machine"},
+    {"hostInfo", CMD_ADMIN | CMD_ANY_WC, cmd_host_info, none, NULL, "the machine"},
     {"getCmdLineOpts", CMD_ADMIN | CMD_ANY_WC, cmd_get_cmd_line_opts, none, NULL, "the settings as given"},
     {"getLog", CMD_ADMIN | CMD_ANY_WC, cmd_get_log, none, NULL, "the newest lines of the log"},
     {"listCommands", CMD_NO_AUTH | CMD_ANY_WC, cmd_list_commands, none, NULL, "this list"},

@@ -174,6 +174,12 @@ START_TEST(a_member_of_a_set_tells_the_time)
     ck_assert_int_eq(bdoc_get(reply.p, "$clusterTime").type, BSON_TYPE_DOCUMENT);
     const char *hello = run("t", "{hello: 1}");
     ck_assert_msg(strstr(hello, "setName: \"rs\"") && strstr(hello, "me: \"127.0.0.1:1\""), "%s", hello);
+    start("t", J("{insert: 'c', documents: [{}]}"));
+    ck_assert(cx->journaled); /* the default of a set is w: "majority" */
+    start("t", J("{insert: 'c', documents: [{}], writeConcern: {w: 1}}"));
+    ck_assert(!cx->journaled);
+    start("t", J("{insert: 'c', documents: [{}], writeConcern: {w: 1, j: true}}"));
+    ck_assert(cx->journaled);
     s.advertised = "db:2";
     hello = run("t", "{hello: 1}");
     ck_assert_msg(strstr(hello, "hosts: [ \"db:2\" ]") && strstr(hello, "primary: \"db:2\""), "%s", hello);
