@@ -134,15 +134,25 @@ static int check_ids(struct command_ctx *cx, struct bval ids)
     return 0;
 }
 
+/* A collection, or what stands for one in cursors that read none: "$cmd.listCollections". */
+static int check_name(struct command_ctx *cx)
+{
+    struct bval v = bdoc_get(cx->req->body, cx->req->name);
+    const char *coll;
+    uint32_t n;
+    if (v.type == BSON_TYPE_UTF8 && strncmp(bval_str(v, &n), "$cmd.", 5) == 0)
+        return 0;
+    return arg_collection(cx, &coll);
+}
+
 enum op_status cmd_kill_cursors(struct command_ctx *cx)
 {
     struct bval ids = bdoc_get(cx->req->body, "cursors");
-    const char *coll;
     struct biter it;
     struct belem e;
     char scratch[12];
     uint32_t n_killed = 0, n_unknown = 0;
-    if (arg_collection(cx, &coll) != 0 || check_ids(cx, ids) != 0)
+    if (check_name(cx) != 0 || check_ids(cx, ids) != 0)
         return OP_DONE;
     struct buf unknown;
     buf_init(&unknown);

@@ -1,4 +1,4 @@
-/* createIndexes, listIndexes, dropIndexes.
+/* createIndexes, dropIndexes.
  *
  * createIndexes: ENSURE the collection, COMPARE with what is there (AWAIT the build of another command that makes the same), ADD as building,
  * BUILD, READY. What fails after ADD is taken back: UNDO. */
@@ -7,7 +7,6 @@
 #include "server/write/index_build.h"
 
 const char *const create_indexes_fields[] = {"indexes", "commitQuorum", "ignoreUnknownIndexOptions", NULL};
-const char *const list_indexes_fields[] = {"cursor", "includeBuildUUIDs", "includeIndexBuildInfo", NULL};
 const char *const drop_indexes_fields[] = {"index", NULL};
 
 enum phase { ENSURE, COMPARE, ADD, BUILD, READY, UNDO };
@@ -347,30 +346,6 @@ enum op_status cmd_create_indexes(struct command_ctx *cx)
         out = steps[s->phase](cx, s);
     } while (out == OP_AGAIN && !op_slice_over(&cx->op));
     return out;
-}
-
-/* ---- listIndexes ---- */
-
-enum op_status cmd_list_indexes(struct command_ctx *cx)
-{
-    const char *name;
-    if (arg_collection(cx, &name) != 0)
-        return OP_DONE;
-    struct collection *coll = catalog_get(cx->server->catalog, cx->req->db, name);
-    if (!coll)
-        return command_fail(cx, ERR_NAMESPACE_NOT_FOUND, "ns does not exist: %s.%s", cx->req->db, name);
-    size_t cursor = bw_doc(cx->reply, "cursor");
-    bw_i64(cx->reply, "id", 0);
-    bw_str(cx->reply, "ns", coll->ns);
-    size_t batch = bw_arr(cx->reply, "firstBatch");
-    for (uint32_t i = 0; i < coll->n_indexes; i++) {
-        char scratch[12];
-        bw_rawdoc(cx->reply, bw_index(i, scratch), coll->indexes[i].spec);
-    }
-    bw_end(cx->reply, batch);
-    bw_end(cx->reply, cursor);
-    collection_unref(coll);
-    return OP_DONE;
 }
 
 /* ---- dropIndexes ---- */

@@ -1,9 +1,11 @@
-/* listDatabases, listCollections: what the catalog holds, as documents. They are built in slices from references taken at the start. */
+/* listDatabases, listCollections, listIndexes: what the catalog holds, as documents. They are built in slices from references taken at the
+ * start; those of a cursor are built to the last before the first batch, so that all of them are of the same moment. */
+#include "server/commands/crud_read_private.h"
 #include "server/commands/ddl.h"
-#include "server/query/match/match.h"
 
 const char *const list_databases_fields[] = {"filter", "nameOnly", "authorizedDatabases", NULL};
 const char *const list_collections_fields[] = {"filter", "nameOnly", "authorizedCollections", "cursor", NULL};
+const char *const list_indexes_fields[] = {"cursor", "includeBuildUUIDs", "includeIndexBuildInfo", NULL};
 
 struct listing {
     struct command_ctx *cx;
@@ -11,9 +13,11 @@ struct listing {
     size_t n, cap, at;
     struct match *filter;
     bool name_only;
-    struct buf one;       /* the document being tried */
-    size_t cursor, batch; /* where they begin in the reply */
+    struct buf one;  /* the document being tried */
+    struct buf docs; /* listCollections: those that have passed */
+    size_t array;    /* listDatabases: where it begins in the reply */
     uint32_t shown;
+    int64_t batch_size;
     int64_t total;
 };
 
@@ -37,6 +41,7 @@ static void cleanup(struct command_ctx *cx)
     for (; l->at < l->n; l->at++)
         collection_unref(l->all[l->at]);
     buf_free(&l->one);
+    buf_free(&l->docs);
 }
 
 /* NULL: op.err tells. */
@@ -49,18 +54,11 @@ static struct listing *start(struct command_ctx *cx, const char *db)
         return NULL;
     l->cx = cx;
     buf_init(&l->one);
+    buf_init(&l->docs);
     catalog_each(cx->server->catalog, db, note, l);
     cx->state = l;
     cx->cleanup = cleanup;
     return l;
-}
-
-/* The document in `one` goes into the reply if the filter lets it. */
-static void show(struct listing *l)
-{
-    char scratch[12];
-    if (match_doc(l->filter, l->one.p, NULL))
-        bw_rawdoc(l->cx->reply, bw_index(l->shown++, scratch), l->one.p);
 }
 
 /* ---- listDatabases ---- */
@@ -92,9 +90,11 @@ static void show_database(struct listing *l)
         bw_bool(&l->one, "empty", false);
     }
     bw_end(&l->one, doc);
-    uint32_t before = l->shown;
-    show(l);
-    l->total += l->shown > before ? size : 0;
+    if (match_doc(l->filter, l->one.p, NULL)) {
+        char scratch[12];
+        bw_rawdoc(l->cx->reply, bw_index(l->shown++, scratch), l->one.p);
+        l->total += size;
+    }
     while (l->at < end)
         collection_unref(l->all[l->at++]);
 }
@@ -107,19 +107,57 @@ enum op_status cmd_list_databases(struct command_ctx *cx)
     if (!l) {
         if (!(l = start(cx, NULL)))
             return OP_DONE;
-        l->batch = bw_arr(cx->reply, "databases");
+        l->array = bw_arr(cx->reply, "databases");
     }
     while (l->at < l->n) {
         show_database(l);
         if (op_slice_over(&cx->op))
             return OP_AGAIN;
     }
-    bw_end(cx->reply, l->batch);
+    bw_end(cx->reply, l->array);
     if (!l->name_only) {
         bw_i64(cx->reply, "totalSize", l->total);
         bw_i64(cx->reply, "totalSizeMb", l->total >> 20);
     }
     return OP_DONE;
+}
+
+/* ---- cursors over what is listed ---- */
+
+static int arg_batch_size(struct command_ctx *cx, int64_t *out)
+{
+    const uint8_t *cursor;
+    struct biter it;
+    struct belem e;
+    int rc = arg_doc(cx, "cursor", &cursor);
+    *out = INT64_MAX;
+    for (biter_init(&it, cursor); rc == 0 && biter_next(&it, &e);) {
+        if (strcmp(e.name, "batchSize") != 0)
+            rc = err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.cursor.%s' is an unknown field.",
+                         cx->cmd->name, e.name);
+        else if (!bval_is_number(e.v))
+            rc = err_set(&cx->op.err, ERR_TYPE_MISMATCH,
+                         "BSON field '%s.cursor.batchSize' is the wrong type '%s', expected types "
+                         "'[long, int, decimal, double']",
+                         cx->cmd->name, bval_type_name(e.v.type));
+        else if (!bval_to_i64(e.v, false, out) || *out < 0)
+            rc = err_set(&cx->op.err, 51024, "BSON field '%s.cursor.batchSize' value must be >= 0, actual value '%s'",
+                         cx->cmd->name, bval_shell(cx->op.arena, e.v));
+    }
+    return rc;
+}
+
+/* The first batch of `docs`, which are copied; the others stay in a cursor. */
+static enum op_status first_batch(struct command_ctx *cx, const char *ns, struct slice docs, int64_t batch_size)
+{
+    struct reading *r = read_new(cx, true);
+    struct arena *a = r->cur->arena;
+    docs.p = docs.n ? arena_dup(a, docs.p, docs.n) : docs.p;
+    r->cur->ns = arena_strndup(a, ns, strlen(ns));
+    r->cur->pipe = pipeline_of_docs(a, docs, NULL, NULL);
+    r->batch_size = batch_size;
+    read_open_batch(cx, r, "firstBatch");
+    return read_batch(cx, r);
 }
 
 /* ---- listCollections ---- */
@@ -148,22 +186,40 @@ enum op_status cmd_list_collections(struct command_ctx *cx)
     struct listing *l = cx->state;
     if (op_check_interrupt(&cx->op) != 0)
         return OP_DONE;
-    if (!l) {
-        if (!(l = start(cx, cx->req->db)))
-            return OP_DONE;
-        l->cursor = bw_doc(cx->reply, "cursor");
-        bw_i64(cx->reply, "id", 0);
-        bw_str(cx->reply, "ns", arena_printf(cx->op.arena, "%s.$cmd.listCollections", cx->req->db));
-        l->batch = bw_arr(cx->reply, "firstBatch");
-    }
+    if (!l && (!(l = start(cx, cx->req->db)) || arg_batch_size(cx, &l->batch_size) != 0))
+        return OP_DONE;
     while (l->at < l->n) {
         describe(l, l->all[l->at]);
-        show(l);
+        if (match_doc(l->filter, l->one.p, NULL))
+            buf_append(&l->docs, l->one.p, l->one.len);
         collection_unref(l->all[l->at++]);
         if (op_slice_over(&cx->op))
             return OP_AGAIN;
     }
-    bw_end(cx->reply, l->batch);
-    bw_end(cx->reply, l->cursor);
-    return OP_DONE;
+    const char *ns = arena_printf(cx->op.arena, "%s.$cmd.listCollections", cx->req->db);
+    enum op_status s = first_batch(cx, ns, buf_slice(&l->docs), l->batch_size); /* over documents it never waits */
+    buf_free(&l->one);
+    buf_free(&l->docs);
+    return s;
+}
+
+/* ---- listIndexes ---- */
+
+enum op_status cmd_list_indexes(struct command_ctx *cx)
+{
+    const char *name;
+    int64_t batch_size;
+    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || arg_batch_size(cx, &batch_size) != 0)
+        return OP_DONE;
+    struct collection *coll = catalog_get(cx->server->catalog, cx->req->db, name);
+    if (!coll)
+        return command_fail(cx, ERR_NAMESPACE_NOT_FOUND, "ns does not exist: %s.%s", cx->req->db, name);
+    struct buf docs;
+    buf_init(&docs);
+    for (uint32_t i = 0; i < coll->n_indexes; i++)
+        buf_append(&docs, coll->indexes[i].spec, bdoc_len(coll->indexes[i].spec));
+    enum op_status s = first_batch(cx, coll->ns, buf_slice(&docs), batch_size);
+    buf_free(&docs);
+    collection_unref(coll);
+    return s;
 }

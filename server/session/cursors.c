@@ -112,7 +112,8 @@ static void remove_id(struct cursors *cs, struct cursor *c)
 static void put_to_sleep(struct cursor *c)
 {
     pipeline_suspend(c->pipe);
-    eng_txn_release(c->txn);
+    if (c->txn) /* none: it reads nothing that is stored */
+        eng_txn_release(c->txn);
 }
 
 int64_t cursors_add(struct cursors *cs, struct cursor *c)

@@ -18,8 +18,8 @@ void cursors_tick(struct cursors *cs, int64_t now_mono_us);
 struct cursor {          /* belongs to whoever made or took it, but for the last part */
     struct arena *arena; /* everything below lives in it */
     struct pipeline *pipe;
-    struct eng_txn *txn;
-    struct collection *coll; /* a reference; NULL: there was no such collection */
+    struct eng_txn *txn;     /* NULL: over documents that were in memory already */
+    struct collection *coll; /* a reference; NULL: there was no such collection, or none is read */
     const struct plan *plan;
     const char *ns; /* "db.coll", as replies tell it */
     bool has_lsid;  /* made in a session: only read on in it */

@@ -39,6 +39,29 @@ def test_list_collections_replies_with_a_cursor(db):
     assert len(db.list_collection_names()) == 150
 
 
+def test_list_indexes_replies_with_a_cursor(db):
+    db.c.insert_one({})
+    for i in range(20):
+        db.c.create_index(f"f{i}")
+    reply = db.command("listIndexes", "c", cursor={"batchSize": 0})["cursor"]
+    assert reply["firstBatch"] == [] and reply["id"] != 0
+    more = db.command(SON([("getMore", reply["id"]), ("collection", reply["ns"][len(db.name) + 1 :]), ("batchSize", 20)]))
+    assert [d["name"] for d in more["cursor"]["nextBatch"]] == ["_id_"] + [f"f{i}_1" for i in range(19)]
+    rest = db.command(SON([("getMore", reply["id"]), ("collection", reply["ns"][len(db.name) + 1 :])]))["cursor"]
+    assert [d["name"] for d in rest["nextBatch"]] == ["f19_1"] and rest["id"] == 0
+
+
+def test_a_cursor_over_collections_is_killed_by_its_name(db):
+    for i in range(3):
+        db.command("create", f"c{i}")
+    cursor = db.command("listCollections", cursor={"batchSize": 1})["cursor"]
+    killed = db.command("killCursors", "$cmd.listCollections", cursors=[cursor["id"]])
+    assert killed["cursorsKilled"] == [cursor["id"]]
+    fails(db, 43, "getMore", cursor["id"], collection="$cmd.listCollections")
+    fails(db, 51024, "listCollections", cursor={"batchSize": -1})
+    fails(db, 40415, "listCollections", cursor={"size": 1})
+
+
 def test_list_collections_filters(db):
     for n in ("a", "b", "c"):
         db.command("create", n)

@@ -6,8 +6,9 @@ struct exec_stage {
     struct exec *x;
 };
 struct pipeline {
-    struct exec_stage bottom;
-    struct stage *top;
+    struct exec_stage over_exec;
+    struct exec *x; /* NULL: over documents that were there already */
+    struct stage *bottom, *top;
     const struct project *last;
     struct buf taken_back;
     bool again, eof;
@@ -21,20 +22,35 @@ static enum exec_status exec_stage_next(struct stage *s, const struct pull *p, c
     return st;
 }
 
-struct pipeline *pipeline_new(struct arena *a, struct exec *x, const struct pipeline_spec *spec,
-                              const struct project *last)
+/* `bottom` and what stands above it. */
+static void build(struct pipeline *p, struct arena *a, struct stage *bottom, const struct pipeline_spec *spec,
+                  const struct project *last)
 {
-    struct pipeline *p = arena_zalloc(a, sizeof(*p));
     uint32_t n = spec ? spec->n : 0;
-    p->bottom.x = x;
-    p->bottom.s.next = exec_stage_next;
-    p->top = &p->bottom.s;
+    p->bottom = p->top = bottom;
     p->last = last;
     buf_init(&p->taken_back);
     if (n && !last && spec->stages[n - 1].kind == STAGE_PROJECT)
         p->last = spec->stages[--n].project;
     for (uint32_t i = 0; i < n; i++)
         p->top = stage_open(a, &spec->stages[i], p->top);
+}
+
+struct pipeline *pipeline_new(struct arena *a, struct exec *x, const struct pipeline_spec *spec,
+                              const struct project *last)
+{
+    struct pipeline *p = arena_zalloc(a, sizeof(*p));
+    p->x = p->over_exec.x = x;
+    p->over_exec.s.next = exec_stage_next;
+    build(p, a, &p->over_exec.s, spec, last);
+    return p;
+}
+
+struct pipeline *pipeline_of_docs(struct arena *a, struct slice docs, const struct pipeline_spec *spec,
+                                  const struct project *last)
+{
+    struct pipeline *p = arena_zalloc(a, sizeof(*p));
+    build(p, a, docs_open(a, docs), spec, last);
     return p;
 }
 
@@ -71,17 +87,20 @@ void pipeline_unget(struct pipeline *p, const uint8_t *doc)
 
 bool pipeline_at_end(const struct pipeline *p)
 {
-    return !p->again && (p->eof || (p->top == &p->bottom.s && exec_at_end(p->bottom.x)));
+    if (p->again || p->eof)
+        return !p->again;
+    return p->top == p->bottom && (p->x ? exec_at_end(p->x) : docs_at_end(p->bottom));
 }
 
 void pipeline_suspend(struct pipeline *p)
 {
-    exec_suspend(p->bottom.x);
+    if (p->x)
+        exec_suspend(p->x);
 }
 
 const struct exec *pipeline_exec(const struct pipeline *p)
 {
-    return p->bottom.x;
+    return p->x;
 }
 
 void pipeline_close(struct pipeline *p)
@@ -91,6 +110,6 @@ void pipeline_close(struct pipeline *p)
     for (struct stage *s = p->top; s; s = s->below)
         if (s->close)
             s->close(s);
-    exec_close(p->bottom.x);
+    exec_close(p->x);
     buf_free(&p->taken_back);
 }

@@ -56,6 +56,9 @@ struct pipeline;
  * A $project at the spec's end becomes it. `a`, spec and last live as long as the pipeline. */
 struct pipeline *pipeline_new(struct arena *a, struct exec *x, const struct pipeline_spec *spec,
                               const struct project *last);
+/* Over documents that are there already, back to back; they live as long as the pipeline. Otherwise as pipeline_new; there is no exec. */
+struct pipeline *pipeline_of_docs(struct arena *a, struct slice docs, const struct pipeline_spec *spec,
+                                  const struct project *last);
 /* The next document, before the last projection: borrowed until the next call, or until the step ends. WAIT, AGAIN as exec_next. */
 enum exec_status pipeline_next(struct pipeline *p, const struct pull *pull, const uint8_t **doc);
 /* Appends the document as the client is to see it. */
@@ -64,7 +67,7 @@ void pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out
 void pipeline_unget(struct pipeline *p, const uint8_t *doc);
 bool pipeline_at_end(const struct pipeline *p); /* known to have no more, without reading on */
 void pipeline_suspend(struct pipeline *p);      /* as exec_suspend */
-const struct exec *pipeline_exec(const struct pipeline *p);
+const struct exec *pipeline_exec(const struct pipeline *p); /* NULL: pipeline_of_docs */
 void pipeline_close(struct pipeline *p); /* accepts NULL */
 
 #endif

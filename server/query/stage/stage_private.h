@@ -14,5 +14,8 @@ struct stage {
 /* A running stage over `below`, in `a`. */
 struct stage *stage_open(struct arena *a, const struct stage_spec *spec, struct stage *below);
 struct stage *count_open(struct arena *a, const struct stage_spec *spec); /* $count and $group: group.c */
+/* The stage below all others where there is no execution: documents back to back (docs.c). */
+struct stage *docs_open(struct arena *a, struct slice docs);
+bool docs_at_end(const struct stage *s); /* of docs_open */
 
 #endif
