@@ -156,6 +156,16 @@ static bool better(const struct bounds *x, const struct bounds *y)
     return x->n < y->n;
 }
 
+/* Of two lists that cannot be intersected. Whether documents without the field can match is known only of the list that is kept: each
+ * condition may be met by another element, and one of a sparse index has no key. Two lists of all values are the same list. */
+static void choose_bounds(struct bounds *out, const struct bounds *b)
+{
+    if (out->full && b->full)
+        out->missing &= b->missing;
+    else if (better(b, out))
+        *out = *b;
+}
+
 static int all_of(struct arena *a, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out)
 {
     int found = 0;
@@ -173,10 +183,7 @@ static int all_of(struct arena *a, const struct match *m, const struct bpath *pa
                 return -1;
             *out = both;
         } else {
-            bool missing = out->missing && b.missing;
-            if (better(&b, out))
-                *out = b;
-            out->missing = missing;
+            choose_bounds(out, &b);
         }
         found = 1;
     }

@@ -12,7 +12,8 @@ enum { SCORE_PRESENT = 1, SCORE_ORDER = 2, SCORE_RANGE = 4, SCORE_POINT = 8, SCO
 struct planner {
     struct arena *arena;
     const struct match *filter;
-    const struct sort_spec *sort; /* NULL: any order will do */
+    const struct sort_spec *sort; /* NULL: any order will do, but for `natural` */
+    int natural;                  /* asked direction of the records themselves, or 0 */
     uint64_t snapshot_ts;
     struct err *err;
 };
@@ -53,7 +54,7 @@ static int bound_fields(struct planner *p, struct choice *c)
             c->empty = true;
             return 0;
         }
-        if (i > 0 && (uint64_t)b->n * c->n_intervals > PLAN_POINTS_MAX)
+        if (i > 0 && b->n > 1 && (uint64_t)b->n * c->n_intervals > PLAN_POINTS_MAX)
             return 0;
         c->n_intervals *= b->n;
         c->n_bounded = i + 1;
@@ -96,6 +97,15 @@ static int consider(struct planner *p, const struct index_def *def, struct choic
     return rc;
 }
 
+/* The keys of one record differ in multikey fields alone: where each of them is held at one value, it has one key. */
+static bool may_repeat(const struct choice *c)
+{
+    for (uint32_t i = 0; i < c->def->n_fields; i++)
+        if ((c->multikey >> i & 1) && (i >= c->n_points || c->fields[i].n > 1))
+            return true;
+    return false;
+}
+
 static int use(struct planner *p, const struct choice *c, struct plan *out)
 {
     if (c->empty) {
@@ -113,7 +123,7 @@ static int use(struct planner *p, const struct choice *c, struct plan *out)
     out->sorted = !p->sort || one || (c->sorted && !(whole && c->merge));
     out->reverse = out->sorted && c->reverse && p->sort;
     out->merge = plain.merge;
-    out->dedup = c->multikey && !(c->n_points == c->def->n_fields && c->n_intervals == 1);
+    out->dedup = may_repeat(c);
     return choice_intervals(p->arena, &plain, out) ? 0 : out_of_memory(p);
 }
 
@@ -172,32 +182,52 @@ static const struct index_def *hinted(const struct planner *p, const struct coll
     return NULL;
 }
 
+static bool no_hint(struct bval hint)
+{
+    return hint.type == BSON_TYPE_EOD || (hint.type == BSON_TYPE_DOCUMENT && bdoc_empty(bval_doc(hint)));
+}
+
+/* What a hint may be, whatever the collection has. *dir: of a hint of the records themselves, or 0. */
+static int check_hint(struct planner *p, struct bval hint, int *dir)
+{
+    int64_t n;
+    struct biter it;
+    struct belem e;
+    *dir = 0;
+    if (hint.type != BSON_TYPE_UTF8 && hint.type != BSON_TYPE_DOCUMENT)
+        return err_set(p->err, ERR_FAILED_TO_PARSE, "Hint must be a string or an object");
+    struct bval v = hint.type == BSON_TYPE_DOCUMENT ? bdoc_get(bval_doc(hint), "$natural") : BVAL_MISSING;
+    if (bval_is_missing(v)) {
+        if (p->natural)
+            return err_set(p->err, ERR_BAD_VALUE, "index hint not allowed with $natural sort order");
+        return 0;
+    }
+    biter_init(&it, bval_doc(hint));
+    bool alone = biter_next(&it, &e) && !biter_next(&it, &e);
+    if (!alone || !bval_to_i64(v, true, &n) || (n != 1 && n != -1))
+        return err_set(p->err, ERR_BAD_VALUE, "$natural hint cannot be set to a value other than -1 or 1.");
+    if (p->natural && n != p->natural)
+        return err_set(p->err, ERR_BAD_VALUE, "$natural hint must be in the same direction as $natural sort order");
+    *dir = (int)n;
+    return 0;
+}
+
 /* A sparse index is used as asked, without the documents that it leaves out. */
 static int by_hint(struct planner *p, const struct collection *coll, struct bval hint, struct plan *out)
 {
     struct choice c;
-    if (hint.type != BSON_TYPE_UTF8 && hint.type != BSON_TYPE_DOCUMENT)
-        return err_set(p->err, ERR_FAILED_TO_PARSE, "Hint must be a string or an object");
-    if (hint.type == BSON_TYPE_DOCUMENT) {
-        struct bval natural = bdoc_get(bval_doc(hint), "$natural");
-        int64_t dir;
-        if (!bval_is_missing(natural)) {
-            if (!bval_to_i64(natural, true, &dir) || (dir != 1 && dir != -1))
-                return err_set(p->err, ERR_BAD_VALUE, "$natural hint cannot be set to a value other than -1 or 1.");
-            collscan(p, dir < 0, out);
-            return 0;
-        }
+    int dir, rc = check_hint(p, hint, &dir);
+    if (rc != 0 || !coll)
+        return rc;
+    if (dir) {
+        collscan(p, dir < 0, out);
+        return 0;
     }
     const struct index_def *def = hinted(p, coll, hint);
     if (!def)
         return err_set(p->err, ERR_BAD_VALUE, "hint provided does not correspond to an existing index");
-    int rc = consider(p, def, &c);
+    rc = consider(p, def, &c);
     return rc == 0 ? use(p, &c, out) : rc;
-}
-
-static bool no_hint(struct bval hint)
-{
-    return hint.type == BSON_TYPE_EOD || (hint.type == BSON_TYPE_DOCUMENT && bdoc_empty(bval_doc(hint)));
 }
 
 /* ---- {_id: x} ---- */
@@ -219,19 +249,17 @@ static int by_id(struct planner *p, const struct index_def *def, struct bval id,
 int plan_make(struct arena *a, const struct collection *coll, const struct match *filter, const struct sort_spec *sort,
               struct bval hint, uint64_t snapshot_ts, struct plan *out, struct err *err)
 {
-    struct planner p = {a, filter, sort && sort->n ? sort : NULL, snapshot_ts, err};
+    struct planner p = {a, filter, sort && sort->n ? sort : NULL, sort ? sort->natural : 0, snapshot_ts, err};
     *out = (struct plan){.kind = PLAN_EMPTY, .sorted = true, .filter = filter, .sort = sort};
-    if (!coll)
-        return 0;
-    if (no_hint(hint) && filter->op == MATCH_EQ && strcmp(filter->path.text, "_id") == 0 && coll->n_indexes &&
-        coll->indexes[0].is_id && filter->value.type != BSON_TYPE_ARRAY && ready(&p, &coll->indexes[0]))
-        return by_id(&p, &coll->indexes[0], filter->value, out);
     if (!no_hint(hint))
         return by_hint(&p, coll, hint, out);
-    if (filter->op == MATCH_FALSE)
+    if (!coll || filter->op == MATCH_FALSE)
         return 0;
-    if (sort && sort->natural) {
-        collscan(&p, sort->natural < 0, out);
+    if (filter->op == MATCH_EQ && strcmp(filter->path.text, "_id") == 0 && coll->n_indexes && coll->indexes[0].is_id &&
+        filter->value.type != BSON_TYPE_ARRAY && ready(&p, &coll->indexes[0]))
+        return by_id(&p, &coll->indexes[0], filter->value, out);
+    if (p.natural) {
+        collscan(&p, p.natural < 0, out);
         return 0;
     }
     if (filter->op == MATCH_TRUE && !p.sort) {

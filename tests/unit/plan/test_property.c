@@ -70,7 +70,7 @@ static void object(struct text *t, int depth)
     static const char *const names[] = {"b", "c", "0", "1"};
     const char *comma = "";
     add(t, "{");
-    for (size_t i = 0; i < OV_LEN(names); i++)
+    for (size_t i = 0; i < OV_LEN(names) && t->n < 3000; i++)
         if (pick(i < 2 ? 2 : 12) == 0) {
             add(t, "%s'%s': ", comma, names[i]);
             value(t, depth - 1);
@@ -112,7 +112,8 @@ static const uint8_t *document(int id)
     return J(t.s);
 }
 
-static const char *const paths[] = {"a", "a", "b", "c", "a.b", "a.c", "a.0", "a.b.c", "_id"};
+static const char *const paths[] = {"a",     "a",   "b",     "c",     "a.b", "a.c",  "a.0",
+                                    "a.b.c", "_id", "a.b.0", "a.0.b", "a.1", "b.0.0"};
 static const char *path(void)
 {
     return paths[pick(OV_LEN(paths))];
@@ -143,7 +144,7 @@ static const uint8_t *pattern(void)
 static void condition(struct text *t)
 {
     static const char *const ops[] = {"~eq", "~gt", "~gte", "~lt", "~lte"};
-    switch (pick(9)) {
+    switch (pick(11)) {
     case 0:
         add(t, "{~in: [");
         for (uint32_t i = 0, n = pick(4); i < n; i++) {
@@ -170,6 +171,14 @@ static void condition(struct text *t)
         scalar(t);
         add(t, "}");
         return;
+    case 5:
+        add(t, "{~exists: %s, %s: null}", pick(4) ? "true" : "false", ops[pick(OV_LEN(ops))]);
+        return;
+    case 6:
+        add(t, "{~not: {%s: ", ops[pick(OV_LEN(ops))]);
+        value(t, 1);
+        add(t, "}}");
+        return;
     default:
         add(t, "{%s: ", ops[pick(OV_LEN(ops))]);
         value(t, 2);
@@ -190,7 +199,7 @@ static void clause(struct text *t, int depth)
             add(t, "]");
             break; /* a second one of the name would hide the first */
         }
-        add(t, "%s'%s': ", i ? ", " : "", paths[(pick(2) * 4 + i * 2) % OV_LEN(paths)]);
+        add(t, "%s'%s': ", i ? ", " : "", paths[(pick(3) * 4 + i * 2) % OV_LEN(paths)]);
         condition(t);
     }
     add(t, "}");
@@ -225,14 +234,31 @@ static void make_index(struct world *w, uint32_t i)
     const uint8_t *key = i ? pattern() : J("{_id: 1}");
     bw_rawdoc(&b, "key", key);
     bw_str(&b, "name", i ? "x" : "_id_");
-    if (i && bval_is_missing(bdoc_get(key, "_id")) && pick(3) == 0)
+    bool other = i && bval_is_missing(bdoc_get(key, "_id"));
+    if (other && pick(3) == 0)
         bw_bool(&b, "sparse", true);
+    if (other && pick(4) == 0)
+        bw_bool(&b, "unique", true);
     bw_end(&b, at);
     ck_assert_int_eq(index_parse(arena, b.p, &w->defs[i], &err), 0);
     w->defs[i].is_id = i == 0;
     w->defs[i].state = INDEX_READY;
     w->defs[i].rt = &w->rts[i];
     buf_free(&b);
+}
+
+/* Would it give a unique index a key that another document holds? */
+static bool collides(const struct world *w, const struct index_def *def, const struct keyset *set)
+{
+    for (int d = 0; d < w->n_docs && def->unique; d++) {
+        struct keyset other;
+        ck_assert_int_eq(keygen(def, w->docs[d], arena, &other, &err), 0);
+        for (size_t i = 0; i < set->n; i++)
+            for (size_t j = 0; j < other.n; j++)
+                if (slice_eq(set->keys[i], other.keys[j]))
+                    return true;
+    }
+    return false;
 }
 
 static void fill_index(struct world *w, uint32_t i)
@@ -268,7 +294,8 @@ static void make_world(struct world *w)
         struct keyset set;
         bool ok = true;
         for (uint32_t i = 0; i < OV_LEN(w->defs); i++)
-            ok &= keygen(&w->defs[i], doc, arena, &set, &err) == 0; /* parallel arrays stay out */
+            ok = ok && keygen(&w->defs[i], doc, arena, &set, &err) == 0 && /* parallel arrays stay out */
+                 !collides(w, &w->defs[i], &set);
         if (ok)
             w->docs[w->n_docs++] = doc;
     }
