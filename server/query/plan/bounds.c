@@ -86,6 +86,10 @@ static int compared(struct arena *a, const struct match *m, struct bounds *out)
 
 static int in_list(struct arena *a, const struct match *m, struct bounds *out)
 {
+    out->spans = arena_alloc(a, (size_t)m->n_values * sizeof(*out->spans));
+    if (!out->spans)
+        return -1;
+    out->cap = m->n_values;
     for (uint32_t i = 0; i < m->n_values; i++)
         if (!add_equal(a, out, m->values[i]))
             return -1;
@@ -121,7 +125,7 @@ static int regex(struct arena *a, const struct match *m, struct bounds *out)
     return 1;
 }
 
-static int leaf(struct arena *a, const struct match *m, struct bounds *out)
+static int condition(struct arena *a, const struct match *m, struct bounds *out)
 {
     switch (m->op) {
     case MATCH_EQ:
@@ -147,6 +151,28 @@ static int leaf(struct arena *a, const struct match *m, struct bounds *out)
     }
 }
 
+/* Long lists are encoded once for all indexes: nothing changes the spans of a condition. */
+static int leaf(struct bounds_ctx *cx, const struct match *m, struct bounds *out)
+{
+    if (m->op != MATCH_IN || m->n_values < BOUNDS_KEEP_MIN)
+        return condition(cx->arena, m, out);
+    for (const struct bounds_kept *k = cx->kept; k; k = k->next)
+        if (k->m == m) {
+            *out = k->bounds;
+            return 1;
+        }
+    int rc = condition(cx->arena, m, out);
+    if (rc <= 0 || cx->n_kept == BOUNDS_KEEP_MAX)
+        return rc;
+    struct bounds_kept *k = arena_alloc(cx->arena, sizeof(*k));
+    if (!k)
+        return -1;
+    *k = (struct bounds_kept){m, *out, cx->kept};
+    cx->kept = k;
+    cx->n_kept++;
+    return rc;
+}
+
 static bool better(const struct bounds *x, const struct bounds *y)
 {
     if (x->full != y->full)
@@ -166,12 +192,13 @@ static void choose_bounds(struct bounds *out, const struct bounds *b)
         *out = *b;
 }
 
-static int all_of(struct arena *a, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out)
+static int all_of(struct bounds_ctx *cx, const struct match *m, const struct bpath *path, bool multikey,
+                  struct bounds *out)
 {
     int found = 0;
     for (uint32_t i = 0; i < m->n_children; i++) {
         struct bounds b, both;
-        int rc = bounds_of(a, m->children[i], path, multikey, &b);
+        int rc = bounds_of(cx, m->children[i], path, multikey, &b);
         if (rc < 0)
             return rc;
         if (rc == 0)
@@ -179,7 +206,7 @@ static int all_of(struct arena *a, const struct match *m, const struct bpath *pa
         if (!found) {
             *out = b;
         } else if (!multikey) {
-            if (!bounds_intersect(a, out, &b, &both))
+            if (!bounds_intersect(cx->arena, out, &b, &both))
                 return -1;
             *out = both;
         } else {
@@ -190,18 +217,19 @@ static int all_of(struct arena *a, const struct match *m, const struct bpath *pa
     return found;
 }
 
-static int any_of(struct arena *a, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out)
+static int any_of(struct bounds_ctx *cx, const struct match *m, const struct bpath *path, bool multikey,
+                  struct bounds *out)
 {
     bool missing = false, all = false;
     for (uint32_t i = 0; i < m->n_children; i++) {
         struct bounds b;
-        int rc = bounds_of(a, m->children[i], path, multikey, &b);
+        int rc = bounds_of(cx, m->children[i], path, multikey, &b);
         if (rc <= 0)
             return rc;
         missing |= b.missing;
         all |= b.full;
         for (uint32_t k = 0; k < b.n; k++)
-            if (!bounds_add(a, out, b.spans[k]))
+            if (!bounds_add(cx->arena, out, b.spans[k]))
                 return -1;
     }
     out->missing = missing;
@@ -210,16 +238,16 @@ static int any_of(struct arena *a, const struct match *m, const struct bpath *pa
     return m->n_children > 0;
 }
 
-int bounds_of(struct arena *a, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out)
+int bounds_of(struct bounds_ctx *cx, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out)
 {
     *out = (struct bounds){0};
     if (m->op == MATCH_AND)
-        return all_of(a, m, path, multikey, out);
+        return all_of(cx, m, path, multikey, out);
     if (m->op == MATCH_OR)
-        return any_of(a, m, path, multikey, out);
+        return any_of(cx, m, path, multikey, out);
     if (!m->path.text || !path_equal(&m->path, path))
         return 0;
-    int rc = leaf(a, m, out);
+    int rc = leaf(cx, m, out);
     /* By a number a filter also looks into documents of an array, and may find nothing there; the index holds the array's element. */
     return rc > 0 && out->missing && path_numeric(path) ? 0 : rc;
 }

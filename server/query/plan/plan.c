@@ -16,6 +16,7 @@ struct planner {
     int natural;                  /* asked direction of the records themselves, or 0 */
     uint64_t snapshot_ts;
     struct err *err;
+    struct bounds_ctx bounds;
 };
 
 static int out_of_memory(struct planner *p)
@@ -44,7 +45,7 @@ static int bound_fields(struct planner *p, struct choice *c)
 {
     for (uint32_t i = 0; i < c->def->n_fields && may_bound(c, i); i++) {
         struct bounds *b = &c->fields[i];
-        int rc = bounds_of(p->arena, p->filter, &c->def->paths[i], c->multikey >> i & 1, b);
+        int rc = bounds_of(&p->bounds, p->filter, &c->def->paths[i], c->multikey >> i & 1, b);
         if (rc < 0)
             return out_of_memory(p);
         if (rc == 0)
@@ -249,7 +250,13 @@ static int by_id(struct planner *p, const struct index_def *def, struct bval id,
 int plan_make(struct arena *a, const struct collection *coll, const struct match *filter, const struct sort_spec *sort,
               struct bval hint, uint64_t snapshot_ts, struct plan *out, struct err *err)
 {
-    struct planner p = {a, filter, sort && sort->n ? sort : NULL, sort ? sort->natural : 0, snapshot_ts, err};
+    struct planner p = {.arena = a,
+                        .filter = filter,
+                        .sort = sort && sort->n ? sort : NULL,
+                        .natural = sort ? sort->natural : 0,
+                        .snapshot_ts = snapshot_ts,
+                        .err = err,
+                        .bounds = {.arena = a}};
     *out = (struct plan){.kind = PLAN_EMPTY, .sorted = true, .filter = filter, .sort = sort};
     if (!no_hint(hint))
         return by_hint(&p, coll, hint, out);

@@ -5,6 +5,8 @@
 #include "server/query/plan/plan.h"
 
 #define PLAN_POINTS_MAX 4096 /* intervals that several lists of points may multiply to */
+#define BOUNDS_KEEP_MIN 16   /* values of a list whose bounds are kept */
+#define BOUNDS_KEEP_MAX 8    /* such lists */
 #define PLAN_MERGE_MAX  200  /* intervals that are merged by their order: each is a scan that is open */
 
 /* Encodings e of one value, ascending: lo <= e < hi; of a point (lo is a whole encoding) hi is not filled in. */
@@ -20,9 +22,21 @@ struct bounds { /* of one field: in order, without overlaps */
     bool missing; /* a document without the field can match */
 };
 
+/* The bounds of one filter. Long lists are kept, for several indexes ask for them. */
+struct bounds_ctx {
+    struct arena *arena;
+    struct bounds_kept {
+        const struct match *m;
+        struct bounds bounds;
+        const struct bounds_kept *next;
+    } * kept;
+    uint32_t n_kept;
+};
+
 /* What `m` says about `path`: 1, and the bounds of the values; 0 if it says nothing; -1 past the arena's limit. Every document that matches
  * has a value among the path's index keys in the bounds. `multikey`: it may have others too, so ranges do not intersect. */
-int bounds_of(struct arena *a, const struct match *m, const struct bpath *path, bool multikey, struct bounds *out);
+int bounds_of(struct bounds_ctx *cx, const struct match *m, const struct bpath *path, bool multikey,
+              struct bounds *out);
 
 /* Lists of spans (spans.c). False past the arena's limit. */
 bool bounds_add(struct arena *a, struct bounds *b, struct span s);
