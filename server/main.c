@@ -23,6 +23,7 @@
 #include "server/conf/config.h"
 #include "server/net/net.h"
 #include "server/session/cursors.h"
+#include "server/session/retry.h"
 #include "storage/engine.h"
 
 enum { EXIT_OK = 0, EXIT_BAD_OPTIONS = 2, EXIT_NET = 48, EXIT_DATA = 100 };
@@ -153,7 +154,9 @@ static void stop_server(struct server *s)
 
 static void tick(struct server *s, int64_t now_mono_us)
 {
+    static struct retry_sweep sweep;
     cursors_tick(s->cursors, now_mono_us);
+    retry_tick(&sweep, s->engine, clock_wall_ms());
 }
 
 static void reopen_log(void)

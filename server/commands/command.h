@@ -74,6 +74,10 @@ struct command_ctx { /* of one command; lives in its arena */
     bool extra_error_info;
     bool journaled;               /* write concern asks for j: true or w: "majority" */
     bool w0;
+    const uint8_t *lsid;          /* the session's 16 bytes, in the request; NULL: none was given */
+    bool has_txn_number;          /* a retryable write */
+    int64_t txn_number;
+    bool wrote;                   /* handler: something of this command is committed, though it may still fail */
     bool close_connection;        /* the host closes the connection instead of replying (fail points, shutdown) */
     void (*cleanup)(struct command_ctx *cx); /* run once when the command ends in any way; may be NULL */
     size_t reply_at;              /* dispatch's: where the reply document starts */

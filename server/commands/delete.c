@@ -3,7 +3,8 @@
 #include "server/commands/write_batch.h"
 #include "server/write/modify.h"
 
-const char *const delete_fields[] = {"deletes", "ordered", "bypassDocumentValidation", "let", NULL};
+const char *const delete_fields[] = {"deletes", "ordered", "bypassDocumentValidation", "let", "stmtId",
+                                     "stmtIds", NULL};
 
 static const char WHERE[] = "delete.deletes";
 
@@ -77,7 +78,11 @@ static int parse(struct command_ctx *cx, struct delete_cmd *s)
     struct statement st;
     struct match *filter;
     int rc;
-    if ((rc = read_statement(cx, s->batch.item, &st)) != 0 || (rc = match_parse(a, st.q, &filter, &cx->op.err)) != 0)
+    if ((rc = read_statement(cx, s->batch.item, &st)) != 0)
+        return rc;
+    if (bval_to_f64(st.limit) == 0 && cx->has_txn_number)
+        return err_set(&cx->op.err, ERR_INVALID_OPTIONS, "Cannot use (or request) retryable writes with limit=0");
+    if ((rc = match_parse(a, st.q, &filter, &cx->op.err)) != 0)
         return rc;
     s->modify = (struct modify){
         .arena = a,

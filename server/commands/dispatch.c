@@ -7,6 +7,7 @@
 #include "server/base/clock.h"
 #include "server/commands/failpoint.h"
 #include "server/conf/config.h"
+#include "server/session/retry.h"
 
 const struct command *command_find(const char *name)
 {
@@ -156,6 +157,8 @@ static void put_error(struct command_ctx *cx)
         for (biter_init(&it, err->info.p); biter_next(&it, &e);)
             bw_val(b, e.name, e.v);
     }
+    if (cx->has_txn_number && retry_is_retriable(err->code))
+        err->labels |= ERR_LABEL_RETRYABLE_WRITE | (cx->wrote ? 0 : ERR_LABEL_NO_WRITES);
     if (!failpoint_labels(cx) && err->labels)
         put_labels(b, err->labels);
     if (is_topology_error(err->code))

@@ -1,6 +1,7 @@
 /* findAndModify. One document is updated, replaced or removed, and answered as it was or as it is. */
 #include "server/commands/write_args.h"
 #include "server/commands/write_batch.h"
+#include "server/commands/write_retry.h"
 #include "server/write/modify.h"
 
 const char *const find_and_modify_fields[] = {
@@ -17,6 +18,7 @@ const char *const find_and_modify_fields[] = {
     "hint",
     "let",
     "collation",
+    "stmtId",
     NULL,
 };
 
@@ -27,9 +29,10 @@ struct find_and_modify {
     struct modify modify;
     struct project *fields;
     struct sort_spec sort;
-    bool fresh;    /* the image is the new document */
-    bool finished; /* replied; nothing is pending */
-    enum { RUN, SYNC } stage;
+    struct write_retry *retry; /* NULL: no retryable write */
+    bool fresh;                /* the image is the new document */
+    bool finished;             /* replied; nothing is pending */
+    enum { RUN, SYNC, SESSION /* first of a retryable write */ } stage;
 };
 
 struct asked {
@@ -132,18 +135,17 @@ static int parse(struct command_ctx *cx, struct find_and_modify *s)
 
 /* ---- the reply ---- */
 
-static void reply(struct command_ctx *cx, const struct find_and_modify *s)
+static void put_result(struct command_ctx *cx, const struct find_and_modify *s, bool found, struct bval upserted,
+                       const uint8_t *image)
 {
-    const struct modify *m = &s->modify;
-    bool upserted = !bval_is_missing(m->upserted);
+    bool inserted = !bval_is_missing(upserted);
     size_t last = bw_doc(cx->reply, "lastErrorObject");
-    bw_i32(cx->reply, "n", (int32_t)(m->matched + upserted));
-    if (m->update)
-        bw_bool(cx->reply, "updatedExisting", m->matched != 0);
-    if (upserted)
-        bw_val(cx->reply, "upserted", m->upserted);
+    bw_i32(cx->reply, "n", found + inserted);
+    if (s->modify.update)
+        bw_bool(cx->reply, "updatedExisting", found);
+    if (inserted)
+        bw_val(cx->reply, "upserted", upserted);
     bw_end(cx->reply, last);
-    const uint8_t *image = s->fresh ? m->after : m->before;
     if (!image) {
         bw_null(cx->reply, "value");
     } else if (!s->fields) {
@@ -157,6 +159,40 @@ static void reply(struct command_ctx *cx, const struct find_and_modify *s)
     }
 }
 
+static void reply(struct command_ctx *cx, const struct find_and_modify *s)
+{
+    const struct modify *m = &s->modify;
+    put_result(cx, s, m->matched != 0, m->upserted, s->fresh ? m->after : m->before);
+}
+
+static int other_command(struct command_ctx *cx, int code, const char *why)
+{
+    return err_set(&cx->op.err, code, "findAndModify retry request: %s %s",
+                   bval_shell(cx->op.arena, bval_from_doc(cx->req->body)), why);
+}
+
+/* The answer of a command that was run before. What is asked for now must be what was kept then. */
+static int reply_again(struct command_ctx *cx, const struct find_and_modify *s, const struct retry_statement *done)
+{
+    bool inserted = done->kind == RETRY_UPSERTED, removed = done->kind == RETRY_REMOVED;
+    enum retry_image wanted = s->fresh ? RETRY_IMAGE_AFTER : RETRY_IMAGE_BEFORE;
+    if (removed && s->modify.update)
+        return other_command(cx, 40607, "is not compatible with previous write in the transaction of type: delete");
+    if (!removed && !s->modify.update)
+        return other_command(cx, 40606, "is not compatible with previous write in the transaction of type: update");
+    if (inserted && !s->modify.upsert)
+        return other_command(cx, 40608, "is not compatible with previous write in the transaction of type: insert");
+    if (s->fresh && done->image_kind != wanted)
+        return other_command(cx, 40611,
+                             "wants the document after update returned, but only before update document is stored");
+    if (!s->fresh && !inserted && done->image_kind != wanted)
+        return other_command(cx, 40610,
+                             "wants the document before update returned, but only after update document is stored");
+    put_result(cx, s, !inserted, done->upserted, s->fresh || !inserted ? done->image : NULL);
+    bw_i32(cx->reply, "retriedStmtId", done->id);
+    return 0;
+}
+
 /* ---- the run ---- */
 
 static void cleanup(struct command_ctx *cx)
@@ -165,14 +201,17 @@ static void cleanup(struct command_ctx *cx)
     if (!s->finished)
         writer_cancel(&s->w);
     modify_end(&s->modify);
+    cx->wrote = s->w.committed != 0;
     writer_end(&s->w);
+    write_retry_end(s->retry);
 }
 
 static struct find_and_modify *start(struct command_ctx *cx)
 {
     struct find_and_modify *s = arena_zalloc(cx->op.arena, sizeof(*s));
     const char *coll;
-    if (arg_collection(cx, &coll) != 0 || parse(cx, s) != 0 || write_check(cx, coll) != 0)
+    if (arg_collection(cx, &coll) != 0 || parse(cx, s) != 0 || write_check(cx, coll) != 0 ||
+        write_retry_new(cx, 1, &s->retry) != 0)
         return NULL;
     s->w = (struct writer){
         .e = cx->server->engine,
@@ -182,12 +221,30 @@ static struct find_and_modify *start(struct command_ctx *cx)
         .arena = cx->op.arena,
         .db = cx->req->db,
         .name = coll,
+        .outcomes = s->retry ? &s->retry->retry.outcomes : NULL,
     };
+    if (s->retry) {
+        s->retry->retry.upserts = true;
+        s->retry->retry.keep_image = s->fresh ? RETRY_IMAGE_AFTER : RETRY_IMAGE_BEFORE;
+        s->stage = SESSION;
+    }
     cx->state = s;
     cx->cleanup = cleanup;
     atomic_fetch_add_explicit(s->modify.update ? &cx->server->op_update : &cx->server->op_delete, 1,
                               memory_order_relaxed);
     return s;
+}
+
+/* Nothing is left but the disk, and whoever waits for the collection or the session need not wait for that. */
+static enum op_status replied(struct command_ctx *cx, struct find_and_modify *s)
+{
+    writer_end(&s->w);
+    write_retry_end(s->retry);
+    s->finished = !cx->journaled;
+    if (s->finished)
+        return OP_DONE;
+    s->stage = SYNC;
+    return OP_AGAIN;
 }
 
 static enum op_status run(struct command_ctx *cx, struct find_and_modify *s)
@@ -206,12 +263,21 @@ static enum op_status run(struct command_ctx *cx, struct find_and_modify *s)
         return OP_DONE;
     }
     reply(cx, s);
-    writer_end(&s->w); /* whoever waits for the collection need not wait for the disk */
-    s->finished = !cx->journaled;
-    if (s->finished)
-        return OP_DONE;
-    s->stage = SYNC;
-    return OP_AGAIN;
+    return replied(cx, s);
+}
+
+/* Has the command been run before? Then it is answered as it was. */
+static enum op_status session(struct command_ctx *cx, struct find_and_modify *s)
+{
+    enum op_status out;
+    const struct retry_statement *done;
+    if (!write_retry_begin(cx, s->retry, &out))
+        return out;
+    if (!(done = write_retry_next(s->retry, 0))) {
+        s->stage = RUN;
+        return OP_AGAIN;
+    }
+    return reply_again(cx, s, done) == 0 ? replied(cx, s) : OP_DONE;
 }
 
 enum op_status cmd_find_and_modify(struct command_ctx *cx)
@@ -219,6 +285,11 @@ enum op_status cmd_find_and_modify(struct command_ctx *cx)
     struct find_and_modify *s = cx->state ? cx->state : start(cx);
     if (!s || op_check_interrupt(&cx->op) != 0)
         return OP_DONE;
+    if (s->stage == SESSION) {
+        enum op_status out = session(cx, s);
+        if (s->stage == SESSION || out != OP_AGAIN)
+            return out;
+    }
     if (s->stage == RUN) {
         enum op_status out = run(cx, s);
         if (s->stage == RUN)

@@ -50,6 +50,7 @@ static int take_lsid(struct command_ctx *cx, const struct belem *e)
         return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
                        "BSON field 'OperationSessionInfo.lsid.id' is the wrong binData type '%s', expected type 'UUID'",
                        id.p[4] == 0 ? "general" : "other");
+    cx->lsid = id.p + 5;
     return 0;
 }
 
@@ -222,6 +223,35 @@ static int take_api_strict(struct command_ctx *cx, const struct belem *e)
     return rc;
 }
 
+static int take_txn_number(struct command_ctx *cx, const struct belem *e)
+{
+    if (e->v.type != BSON_TYPE_INT64)
+        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
+                       "BSON field 'OperationSessionInfo.txnNumber' is the wrong type '%s', expected type 'long'",
+                       bval_type_name(e->v.type));
+    cx->has_txn_number = true;
+    cx->txn_number = bval_i64(e->v);
+    return 0;
+}
+
+/* Retryable writes run on a stand-alone server, too. Whoever retries must say who he is. */
+static int check_txn_number(struct command_ctx *cx)
+{
+    if (!cx->has_txn_number)
+        return 0;
+    if (!cx->lsid)
+        return err_set(&cx->op.err, ERR_INVALID_OPTIONS,
+                       "Transaction number requires a session ID to also be specified");
+    if (cx->txn_number < 0)
+        return err_set(&cx->op.err, ERR_INVALID_OPTIONS, "Transaction number cannot be negative");
+    if (!(cx->cmd->flags & CMD_RETRY))
+        return err_set(&cx->op.err, ERR_NOT_A_RETRYABLE_WRITE_COMMAND,
+                       "txnNumber may only be provided for multi-document transactions and retryable write commands. "
+                       "autocommit:false was not provided, and %s is not a retryable write command.",
+                       cx->cmd->name);
+    return 0;
+}
+
 static int refuse_transactions(struct command_ctx *cx, const struct belem *e)
 {
     return err_set(&cx->op.err, ERR_ILLEGAL_OPERATION,
@@ -243,7 +273,7 @@ static const struct {
     {"apiVersion", take_api_version},
     {"apiStrict", take_api_strict},
     {"apiDeprecationErrors", needs_api_version},
-    {"txnNumber", refuse_transactions},
+    {"txnNumber", take_txn_number},
     {"autocommit", refuse_transactions},
     {"startTransaction", refuse_transactions},
     {"$client", take_doc},
@@ -317,5 +347,5 @@ int generic_args(struct command_ctx *cx)
     }
     for (uint32_t i = 0; rc == 0 && i < cx->req->n_seqs; i++)
         rc = check_own(cx, cx->req->seqs[i].name, &seen);
-    return rc;
+    return rc == 0 ? check_txn_number(cx) : rc;
 }

@@ -3,8 +3,8 @@
 
 #include "server/commands/write_batch.h"
 
-const char *const insert_fields[] = {"documents", "ordered", "bypassDocumentValidation", "bypassEmptyTsReplacement",
-                                     NULL};
+const char *const insert_fields[] = {
+    "documents", "ordered", "bypassDocumentValidation", "bypassEmptyTsReplacement", "stmtId", "stmtIds", NULL};
 
 struct insert_cmd {
     struct write_batch batch; /* first */

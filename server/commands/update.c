@@ -3,8 +3,8 @@
 #include "server/commands/write_batch.h"
 #include "server/write/modify.h"
 
-const char *const update_fields[] = {"updates", "ordered", "bypassDocumentValidation", "bypassEmptyTsReplacement",
-                                     "let",     NULL};
+const char *const update_fields[] = {
+    "updates", "ordered", "bypassDocumentValidation", "bypassEmptyTsReplacement", "let", "stmtId", "stmtIds", NULL};
 
 static const char WHERE[] = "update.updates";
 
@@ -89,6 +89,8 @@ static int parse(struct command_ctx *cx, struct update_cmd *s)
     int rc;
     if ((rc = read_statement(cx, s->batch.item, &st)) != 0)
         return rc;
+    if (st.multi && cx->has_txn_number)
+        return err_set(err, ERR_INVALID_OPTIONS, "Cannot use (or request) retryable writes with multi=true");
     if (st.sort && st.multi)
         return err_set(err, ERR_FAILED_TO_PARSE, "Cannot specify sort with multi=true");
     if ((rc = match_parse(a, st.q, &filter, err)) != 0 ||
@@ -113,13 +115,8 @@ static void take_results(struct write_batch *b, const struct modify *m)
     bool upserted = !bval_is_missing(m->upserted);
     b->n += (int64_t)m->matched + upserted;
     b->n_modified += (int64_t)m->changed;
-    if (upserted) {
-        char scratch[12];
-        size_t at = bw_doc(&b->upserted, bw_index(b->n_upserted++, scratch));
-        bw_i32(&b->upserted, "index", (int32_t)b->index);
-        bw_val(&b->upserted, "_id", m->upserted);
-        bw_end(&b->upserted, at);
-    }
+    if (upserted)
+        write_batch_upserted(b, m->upserted);
 }
 
 static enum write_result step(struct command_ctx *cx, struct write_batch *b)
@@ -155,6 +152,8 @@ static struct update_cmd *start(struct command_ctx *cx)
     s->batch.step = step;
     s->batch.end = end;
     s->batch.counts_changed = true;
+    if (s->batch.retry)
+        s->batch.retry->retry.upserts = true;
     atomic_fetch_add_explicit(&cx->server->op_update, s->batch.items.n, memory_order_relaxed);
     return s;
 }

@@ -1,4 +1,4 @@
-/* NEXT -> ITEM -> (FLUSH) -> NEXT … REPLY -> SYNC. An item that fails flushes first, so that whatever stands before its index in the batch
+/* (SESSION) -> NEXT -> ITEM -> (FLUSH) -> NEXT … REPLY -> SYNC. An item that fails flushes first, so that whatever stands before its index in the batch
  * is committed or has an error of its own. */
 #include "server/commands/write_batch.h"
 
@@ -87,7 +87,9 @@ static void cleanup(struct command_ctx *cx)
         writer_cancel(&b->w);
     if (b->end)
         b->end(b);
+    cx->wrote = b->w.committed != 0;
     writer_end(&b->w);
+    write_retry_end(b->retry);
     buf_free(&b->errors);
     buf_free(&b->upserted);
     arena_free(b->arena);
@@ -100,7 +102,8 @@ bool write_batch_start(struct command_ctx *cx, struct write_batch *b, const char
     bool bypass;
     if (arg_collection(cx, &coll) != 0 || items_open(cx, field, &b->items) != 0 ||
         arg_bool(cx, "ordered", true, &b->ordered) != 0 ||
-        arg_bool(cx, "bypassDocumentValidation", false, &bypass) != 0 || write_check(cx, coll) != 0)
+        arg_bool(cx, "bypassDocumentValidation", false, &bypass) != 0 || write_check(cx, coll) != 0 ||
+        write_retry_new(cx, b->items.n, &b->retry) != 0)
         return false;
     b->all = b->items;
     b->w = (struct writer){
@@ -111,7 +114,9 @@ bool write_batch_start(struct command_ctx *cx, struct write_batch *b, const char
         .arena = cx->op.arena,
         .db = cx->req->db,
         .name = coll,
+        .outcomes = b->retry ? &b->retry->retry.outcomes : NULL,
     };
+    b->stage = b->retry ? BATCH_SESSION : BATCH_NEXT;
     cx->state = b;
     cx->cleanup = cleanup;
     return true;
@@ -163,9 +168,11 @@ static void add_array(struct buf *reply, const char *name, const struct buf *ele
 
 static void reply(struct command_ctx *cx, struct write_batch *b)
 {
-    bw_i32(cx->reply, "n", (int32_t)(b->n_of_writer ? (int64_t)b->w.committed : b->n));
+    uint32_t retried = b->retry ? b->retry->n_retried : 0;
+    bw_i32(cx->reply, "n", (int32_t)(b->n_of_writer ? (int64_t)b->w.committed + retried : b->n));
     if (b->n_errors)
         add_array(cx->reply, "writeErrors", &b->errors);
+    write_retry_reply(b->retry, cx->reply);
     if (b->n_upserted)
         add_array(cx->reply, "upserted", &b->upserted);
     if (b->counts_changed)
@@ -181,7 +188,8 @@ static enum op_status engine_failed(struct command_ctx *cx, struct write_batch *
     command_engine_error(cx, b->w.engine_result);
     if (!began || !cx->op.err.code)
         return OP_DONE;
-    add_error(cx, b, b->n_of_writer ? (uint32_t)b->w.committed + b->n_errors : b->index);
+    uint32_t retried = b->retry ? b->retry->n_retried : 0;
+    add_error(cx, b, b->n_of_writer ? (uint32_t)b->w.committed + b->n_errors + retried : b->index);
     b->stage = BATCH_REPLY;
     return OP_AGAIN;
 }
@@ -202,6 +210,25 @@ static enum op_status item_done(struct command_ctx *cx, struct write_batch *b, b
     return OP_AGAIN;
 }
 
+/* A statement that was run when the command was first sent counts as it did then. */
+static void take_retried(struct write_batch *b, const struct retry_statement *done)
+{
+    b->n++;
+    b->n_modified += done->kind == RETRY_UPDATED;
+    if (done->kind == RETRY_UPSERTED)
+        write_batch_upserted(b, done->upserted);
+    b->index++;
+}
+
+void write_batch_upserted(struct write_batch *b, struct bval id)
+{
+    char scratch[12];
+    size_t at = bw_doc(&b->upserted, bw_index(b->n_upserted++, scratch));
+    bw_i32(&b->upserted, "index", (int32_t)b->index);
+    bw_val(&b->upserted, "_id", id);
+    bw_end(&b->upserted, at);
+}
+
 static enum op_status stop_for(struct command_ctx *cx, struct write_batch *b, enum write_result r)
 {
     if (r == WRITE_WAIT)
@@ -214,13 +241,25 @@ static enum op_status once(struct command_ctx *cx, struct write_batch *b, bool *
 {
     enum write_result r;
     enum eng_result er;
+    enum op_status s;
+    const struct retry_statement *done;
     switch (b->stage) {
+    case BATCH_SESSION:
+        if (!write_retry_begin(cx, b->retry, &s)) {
+            *pause = s == OP_AGAIN;
+            return s;
+        }
+        b->stage = BATCH_NEXT;
+        return OP_AGAIN;
     case BATCH_NEXT:
         writer_make_way(&b->w);
         b->stage = BATCH_ITEM;
         if (!write_items_next(&b->items, &b->item)) {
             b->last = true;
             b->stage = BATCH_FLUSH;
+        } else if (OV_UNLIKELY(b->retry != NULL) && (done = write_retry_next(b->retry, b->index))) {
+            take_retried(b, done);
+            b->stage = BATCH_NEXT;
         }
         return OP_AGAIN;
     case BATCH_ITEM:
@@ -242,6 +281,7 @@ static enum op_status once(struct command_ctx *cx, struct write_batch *b, bool *
         if (b->end)
             b->end(b);
         writer_end(&b->w); /* whoever waits for the collection need not wait for the disk */
+        write_retry_end(b->retry);
         b->stage = BATCH_SYNC;
         b->finished = !cx->journaled;
         return b->finished ? OP_DONE : OP_AGAIN;

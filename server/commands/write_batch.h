@@ -3,6 +3,7 @@
 #define OV_WRITE_BATCH_H
 
 #include "server/commands/crud_write.h"
+#include "server/commands/write_retry.h"
 #include "server/write/writer.h"
 
 #define WRITE_ITEMS_MAX 100000
@@ -15,7 +16,14 @@ struct write_items { /* all of one type: documents */
 };
 bool write_items_next(struct write_items *items, const uint8_t **doc);
 
-enum batch_stage { BATCH_NEXT, BATCH_ITEM, BATCH_FLUSH, BATCH_REPLY, BATCH_SYNC };
+enum batch_stage {
+    BATCH_NEXT,
+    BATCH_ITEM,
+    BATCH_FLUSH,
+    BATCH_REPLY,
+    BATCH_SYNC,
+    BATCH_SESSION /* first of a retryable write */
+};
 struct write_batch {
     struct writer w;
     struct write_items items, all;
@@ -25,6 +33,7 @@ struct write_batch {
     enum write_result (*step)(struct command_ctx *cx, struct write_batch *b);
     void (*end)(struct write_batch *b); /* closes what the item in hand has open; may be NULL */
     bool counts_changed;                /* update: the reply has nModified */
+    struct write_retry *retry;          /* NULL: no retryable write */
     /* Results. */
     int64_t n, n_modified; /* insert: n comes from the writer */
     bool n_of_writer;
@@ -41,6 +50,8 @@ struct write_batch {
 /* Reads what the three have in common out of the command; `field` names the items. False: cx->op.err is set. Sets cx->state and cleanup;
  * `b` is the first member of the command's state. */
 OV_MUST_CHECK bool write_batch_start(struct command_ctx *cx, struct write_batch *b, const char *field);
+/* The item in hand has inserted a document: into the reply. */
+void write_batch_upserted(struct write_batch *b, struct bval id);
 enum op_status write_batch_run(struct command_ctx *cx, struct write_batch *b);
 /* Memory for what a statement is parsed into, until the next statement. */
 struct arena *write_batch_arena(struct command_ctx *cx, struct write_batch *b);

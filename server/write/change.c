@@ -241,6 +241,8 @@ static enum write_result go_on(struct writer *w, struct change *ch, struct err *
         }
         store_record(w, ch);
         store_entries(w, ch);
+        if (OV_UNLIKELY(w->outcomes != NULL))
+            w->outcomes->note(w->outcomes, ch->before, ch->after);
         w->batch++;
     }
     return WRITE_OK;

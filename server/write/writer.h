@@ -17,6 +17,13 @@ enum write_result {
     WRITE_RESTART, /* the batch is to be committed, then the document in hand begun anew */
     WRITE_ENGINE,  /* w->engine_result tells; the batch is gone */
 };
+/* Keeps what a retry of the command is to be told, in the batch that does it (server/session/retry.h). */
+struct write_outcomes {
+    /* A document has just entered the batch: `before` is NULL for an insertion, `after` for a removal. */
+    void (*note)(struct write_outcomes *o, const uint8_t *before, const uint8_t *after);
+    void (*put)(struct write_outcomes *o, struct eng_txn *t); /* the batch is about to be committed */
+};
+
 enum { WRITE_BATCH_DOCS = 64, WRITE_BATCH_BYTES = 256 * 1024 };
 
 struct writer {
@@ -27,6 +34,7 @@ struct writer {
     struct eng_call *call; /* the same for all */
     struct arena *arena;   /* the command's: errors and results live there */
     const char *db, *name;
+    struct write_outcomes *outcomes; /* NULL: nobody asks */
     /* To be read. */
     struct collection *coll; /* while entered; NULL: there is none */
     struct eng_txn *txn;     /* while entered */
@@ -35,7 +43,7 @@ struct writer {
     uint64_t committed; /* documents changed and committed */
     /* Its own. */
     bool entered, committing;
-    bool creating; /* the catalog was told to make the collection and has not answered */
+    bool creating;         /* the catalog was told to make the collection and has not answered */
     uint32_t documents;    /* begun so far */
     struct arena *scratch; /* of the second and later documents */
     struct buf doc, key;
