@@ -223,4 +223,9 @@ OV_MUST_CHECK int bpath_parse_any(struct arena *a, const char *text, struct bpat
 typedef bool (*bpath_fn)(void *arg, struct bval v, bool in_array, int32_t first_array_index);
 bool bpath_walk(const struct bpath *path, const uint8_t *doc, bool expand_leaf, bpath_fn fn, void *arg);
 
+/* Calls fn for each value at `path`, in order; an array at its end as it is, nothing for what is not there. At an array a numeric part is an
+ * index and nothing else (as distinct reads paths), so the time is linear in the document. Stops when fn returns true, and returns true then. */
+typedef bool (*bpath_value_fn)(void *arg, struct bval v);
+bool bpath_values(const struct bpath *path, const uint8_t *doc, bpath_value_fn fn, void *arg);
+
 #endif

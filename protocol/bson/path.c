@@ -2,7 +2,9 @@
  *
  * The walk goes down documents by name. The first array on the way is entered: each of its elements that is a document is gone on with by the
  * whole rest of the path, and, when the next part is a number, the element of that index by the rest behind it (which may again be an
- * array). Arrays directly inside arrays are entered by an index alone. So {a: [[{b: 1}]]} has nothing at a.b, but 1 at a.0.b. */
+ * array). Arrays directly inside arrays are entered by an index alone. So {a: [[{b: 1}]]} has nothing at a.b, but 1 at a.0.b. *
+ * By two ways for a numeric part, a node can be met once for each way to it: what takes paths for a walk limits their numeric parts. Who reads
+ * the values at a path takes the simpler bpath_values, which meets each node once. */
 #include "protocol/bson/bson.h"
 
 static int32_t part_index(const char *s, uint32_t n)
@@ -123,4 +125,53 @@ bool bpath_walk(const struct bpath *path, const uint8_t *doc, bool expand_leaf, 
 {
     struct walk w = {path, expand_leaf, fn, arg};
     return walk_doc(&w, doc, 0, -1);
+}
+
+/* ---- values ---- */
+
+static bool all_digits(const struct bpath_part *p)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->s[i] < '0' || p->s[i] > '9')
+            return false;
+    return p->n > 0;
+}
+
+static struct bval element_at(struct bval array, int32_t index)
+{
+    struct biter it;
+    struct belem e;
+    biter_init(&it, array.p);
+    for (int32_t i = 0; i <= index && biter_next(&it, &e); i++)
+        if (i == index)
+            return e.v;
+    return BVAL_MISSING;
+}
+
+static bool values_from(const struct bpath *path, const uint8_t *doc, uint32_t part, bpath_value_fn fn, void *arg)
+{
+    for (;;) {
+        struct bval v = bdoc_getn(doc, path->parts[part].s, path->parts[part].n);
+        part++;
+        while (v.type == BSON_TYPE_ARRAY && part < path->n_parts && all_digits(&path->parts[part]))
+            v = element_at(v, path->parts[part++].index);
+        if (part == path->n_parts)
+            return !bval_is_missing(v) && fn(arg, v);
+        if (v.type == BSON_TYPE_ARRAY) {
+            struct biter it;
+            struct belem e;
+            for (biter_init(&it, v.p); biter_next(&it, &e);)
+                if (e.v.type == BSON_TYPE_DOCUMENT && values_from(path, e.v.p, part, fn, arg))
+                    return true;
+            return false;
+        }
+        if (v.type != BSON_TYPE_DOCUMENT)
+            return false;
+        doc = v.p;
+    }
+}
+
+bool bpath_values(const struct bpath *path, const uint8_t *doc, bpath_value_fn fn, void *arg)
+{
+    return values_from(path, doc, 0, fn, arg);
 }

@@ -59,13 +59,12 @@ static bool add(struct distinct *d, struct bval v)
     return reply->len - d->start > BSON_DOC_MAX;
 }
 
-static bool visit(void *arg, struct bval v, bool in_array, int32_t index)
+static bool visit(void *arg, struct bval v)
 {
     struct biter it;
     struct belem e;
-    (void)in_array, (void)index;
     if (v.type != BSON_TYPE_ARRAY)
-        return !bval_is_missing(v) && add(arg, v);
+        return add(arg, v);
     for (biter_init(&it, bval_doc(v)); biter_next(&it, &e);)
         if (add(arg, e.v))
             return true;
@@ -123,7 +122,7 @@ enum op_status cmd_distinct(struct command_ctx *cx)
     }
     struct distinct *d = r->own;
     while ((s = exec_next(r->exec, &cx->op, &cx->call, &row, &cx->op.err)) == EXEC_ROW)
-        if (bpath_walk(&d->key, row.doc, false, visit, d))
+        if (bpath_values(&d->key, row.doc, visit, d))
             return command_fail(cx, 17217, "distinct too big, 16mb cap");
     if (s != EXEC_EOF)
         return read_stopped(cx, r, s);

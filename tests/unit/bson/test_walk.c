@@ -153,6 +153,87 @@ START_TEST(bad_paths_are_refused)
 }
 END_TEST
 
+/* ---- values ---- */
+
+static bool collect(void *arg, struct bval v)
+{
+    struct buf *b = arg;
+    if (b->len)
+        buf_append(b, ", ", 2);
+    bval_to_shell(b, v, 1000);
+    return false;
+}
+
+static const char *values_at(struct arena *a, const char *path, const uint8_t *doc)
+{
+    struct err err;
+    struct bpath p;
+    struct buf b;
+    err_init(&err, a);
+    ck_assert_int_eq(bpath_parse(a, path, &p, &err), 0);
+    buf_init(&b);
+    bpath_values(&p, doc, collect, &b);
+    const char *s = arena_strndup(a, (const char *)b.p, b.len);
+    buf_free(&b);
+    return s;
+}
+
+START_TEST(values_take_numbers_at_arrays_as_indexes)
+{
+    static const struct {
+        const char *path, *doc, *values;
+    } rows[] = {
+        {"a", "{a: 1}", "1"},
+        {"a", "{b: 1}", ""},
+        {"a", "{a: [1, [2]]}", "[ 1, [ 2 ] ]"},
+        {"a.b", "{a: {b: null}}", "null"},
+        {"a.b", "{a: [{b: 1}, {c: 2}, 3, {b: [4]}, [{b: 5}]]}", "1, [ 4 ]"},
+        {"a.b.c", "{a: [{b: [{c: 1}, {c: 2}]}, {b: {c: 3}}]}", "1, 2, 3"},
+        {"a.0", "{a: [{'0': 1}, {'0': 2}]}", "{ 0: 1 }"},
+        {"a.0", "{a: {'0': 1}}", "1"},
+        {"a.1", "{a: [0, 1]}", "1"},
+        {"a.2", "{a: [0, 1]}", ""},
+        {"a.00", "{a: [0, {'00': 1}]}", ""},
+        {"a.0.b", "{a: [{b: 1}, {b: 2}]}", "1"},
+        {"a.b.0", "{a: [{b: [1, 2]}, {b: {'0': 3}}]}", "1, 3"},
+        {"a.0.0", "{a: [[7]]}", "7"},
+        {"a.0.b", "{a: [[{b: 1}, {b: 2}]]}", "1, 2"},
+        {"a.b", "{a: 5}", ""},
+    };
+    struct arena *a = arena_new(0);
+    for (size_t i = 0; i < OV_LEN(rows); i++)
+        ck_assert_msg(strcmp(values_at(a, rows[i].path, J(rows[i].doc)), rows[i].values) == 0, "%s of %s: %s",
+                      rows[i].path, rows[i].doc, values_at(a, rows[i].path, J(rows[i].doc)));
+    arena_free(a);
+}
+END_TEST
+
+/* Arrays and documents by turns, each of which could take a number by name or by index: 2^40 ways. */
+START_TEST(values_of_deep_numbers_take_no_time)
+{
+    struct arena *a = arena_new(0);
+    struct buf path, doc;
+    buf_init(&path);
+    buf_init(&doc);
+    buf_printf(&path, "a");
+    buf_printf(&doc, "{a: ");
+    for (int i = 0; i < 40; i++) {
+        buf_printf(&path, ".0.0");
+        buf_printf(&doc, "[{'0': ");
+    }
+    buf_byte(&path, 0);
+    buf_printf(&doc, "7");
+    for (int i = 0; i < 40; i++)
+        buf_printf(&doc, "}]");
+    buf_printf(&doc, "}");
+    buf_byte(&doc, 0);
+    ck_assert_str_eq(values_at(a, (const char *)path.p, J((const char *)doc.p)), "7");
+    buf_free(&path);
+    buf_free(&doc);
+    arena_free(a);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, walks_meet_what_filters_see);
@@ -160,6 +241,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_walk_stops_when_told);
     tcase_add_test(tc, paths_have_parts_and_indexes);
     tcase_add_test(tc, bad_paths_are_refused);
+    tcase_add_test(tc, values_take_numbers_at_arrays_as_indexes);
+    tcase_add_test(tc, values_of_deep_numbers_take_no_time);
 }
 
 TEST_MAIN("bson/walk", add_tests)

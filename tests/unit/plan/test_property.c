@@ -7,7 +7,7 @@
 #include "tests/lib/test.h"
 #include <stdarg.h>
 
-enum { DOCS = 24, ROUNDS = 500, QUERIES = 10 };
+enum { DOCS = 24, ROUNDS = 2000, QUERIES = 10 };
 
 static uint64_t seed_state;
 static struct arena *arena;
