@@ -8,26 +8,31 @@
 #include "server/base/rand.h"
 #include "server/catalog/catalog_private.h"
 
-enum ddl_kind { DDL_CREATE, DDL_DROP, DDL_INDEX_ADD, DDL_INDEX_READY, DDL_INDEX_DROP };
+enum ddl_kind { DDL_CREATE, DDL_DROP, DDL_INDEX_ADD, DDL_INDEX_READY, DDL_INDEX_DROP, DDL_RENAME, DDL_OPTIONS };
 enum ddl_phase { TURN, DRAIN, LOCK, COMMIT };
 
 struct request {
     enum ddl_kind kind;
     const char *db, *name;
-    const uint8_t *options;       /* create */
-    bool *existed;                /* create */
-    const struct index_def *defs; /* index_add */
-    const char *const *names;     /* index_ready, index_drop */
+    const uint8_t *options;        /* create, set_options */
+    const char *to_db, *to_name;   /* rename; else NULL */
+    bool drop_target;              /* rename */
+    const struct collection *from; /* set_options: what the options were made from */
+    bool *stale;                   /* set_options */
+    bool *existed;                 /* create */
+    const struct index_def *defs;  /* index_add */
+    const char *const *names;      /* index_ready, index_drop */
     uint32_t n;
 };
 
 struct ddl {
     struct ddl *next;
     struct eng_call *call;
-    struct ns_key key;
+    struct ns_key key, to; /* `to`: of a rename; else empty */
     enum ddl_phase phase;
     bool waiting, announced, entered; /* for its turn or for writers; writers wait; takes part in the database */
     struct collection *old, *fresh;   /* references */
+    struct collection *target;        /* likewise: what a rename takes the place of; announced like `old` */
     struct eng_txn *txn;
 };
 
@@ -89,7 +94,7 @@ bool catalog_await_change(struct catalog *c, struct collection *coll, struct eng
 
 static void wake_ddl(struct ddl *d)
 {
-    if (d && d->waiting) {
+    if (d->waiting) {
         d->waiting = false;
         d->call->wake(d->call);
     }
@@ -99,30 +104,31 @@ void ddl_writer_left(struct catalog *c, struct collection_rt *rt)
 {
     mutex_lock(&c->ddl_lock);
     for (struct ddl *d = c->ddl; d; d = d->next)
-        if (d->announced && d->old->rt == rt)
+        if (d->announced && (d->old->rt == rt || (d->target && d->target->rt == rt)))
             wake_ddl(d);
     mutex_unlock(&c->ddl_lock);
 }
 
-static bool same_ns(const struct ddl *a, const struct ddl *b)
+static bool same_key(const struct ns_key *a, const struct ns_key *b)
 {
-    return slice_eq(slice_of(a->key.bytes, a->key.n), slice_of(b->key.bytes, b->key.n));
+    return a->n && slice_eq(slice_of(a->bytes, a->n), slice_of(b->bytes, b->n));
 }
 
-static struct ddl *first_of_ns(struct catalog *c, const struct ddl *like)
+static bool overlaps(const struct ddl *a, const struct ddl *b) /* a name that both are about */
 {
-    ASSERT_HELD(&c->ddl_lock);
-    struct ddl *d = c->ddl;
-    while (d && !same_ns(d, like))
-        d = d->next;
-    return d;
+    return same_key(&a->key, &b->key) || same_key(&a->key, &b->to) || same_key(&a->to, &b->key) ||
+           same_key(&a->to, &b->to);
 }
 
+/* First come first served for each name: a rename holds two, and cannot deadlock since it holds neither before it is first for both. */
 static bool my_turn(struct catalog *c, struct ddl *d)
 {
     mutex_lock(&c->ddl_lock);
-    bool first = first_of_ns(c, d) == d;
-    d->waiting = !first;
+    const struct ddl *before = c->ddl;
+    while (before != d && !overlaps(before, d))
+        before = before->next;
+    d->waiting = before != d;
+    bool first = !d->waiting;
     mutex_unlock(&c->ddl_lock);
     return first;
 }
@@ -132,6 +138,8 @@ static void announce(struct catalog *c, struct ddl *d)
     mutex_lock(&c->ddl_lock);
     d->announced = true;
     atomic_store(&d->old->rt->ddl, 1);
+    if (d->target)
+        atomic_store(&d->target->rt->ddl, 1);
     mutex_unlock(&c->ddl_lock);
 }
 
@@ -140,7 +148,7 @@ static bool drained(struct catalog *c, struct ddl *d)
     if (!d->announced)
         return true;
     mutex_lock(&c->ddl_lock);
-    bool none = atomic_load(&d->old->rt->writers) == 0;
+    bool none = atomic_load(&d->old->rt->writers) == 0 && (!d->target || atomic_load(&d->target->rt->writers) == 0);
     d->waiting = !none;
     mutex_unlock(&c->ddl_lock);
     return none;
@@ -160,11 +168,13 @@ static struct ddl *find(struct catalog *c, const struct eng_call *call)
 
 static struct ddl *enqueue(struct catalog *c, const struct request *q, struct eng_call *call, struct err *err)
 {
-    if (names_check(q->db, q->name, err) != 0)
+    if (names_check(q->db, q->name, err) != 0 || (q->to_name && names_check(q->to_db, q->to_name, err) != 0))
         return NULL;
     struct ddl *d = ov_calloc(1, sizeof(*d));
     d->call = call;
     OV_ASSERT(ns_key_make(&d->key, q->db, q->name));
+    if (q->to_name)
+        OV_ASSERT(ns_key_make(&d->to, q->to_db, q->to_name));
     mutex_lock(&c->ddl_lock);
     *c->ddl_end = d;
     c->ddl_end = &d->next;
@@ -184,21 +194,27 @@ static void unlink_ddl(struct catalog *c, struct ddl *d)
 }
 
 /* Over, in whatever way: lets writers and the next in line go on. */
-static void finish(struct catalog *c, struct ddl *d, const char *db)
+static void finish(struct catalog *c, struct ddl *d)
 {
     eng_end(d->txn);
     mutex_lock(&c->ddl_lock);
     unlink_ddl(c, d);
-    if (d->announced)
-        atomic_store(&d->old->rt->ddl, 0);
-    if (d->old)
-        wake_waiters(c, d->old->rt);
-    wake_ddl(first_of_ns(c, d));
+    struct collection *const held[] = {d->old, d->target};
+    for (size_t i = 0; i < OV_LEN(held); i++) {
+        if (d->announced && held[i])
+            atomic_store(&held[i]->rt->ddl, 0);
+        if (held[i])
+            wake_waiters(c, held[i]->rt);
+    }
+    for (struct ddl *next = c->ddl; next; next = next->next)
+        if (overlaps(next, d))
+            wake_ddl(next);
     atomic_fetch_sub(&c->pending, 1);
     mutex_unlock(&c->ddl_lock);
-    if (d->entered)
-        names_leave(c, db);
+    if (d->entered) /* a key begins with the database's name and a NUL */
+        names_leave(c, (const char *)(d->to.n ? d->to.bytes : d->key.bytes));
     collection_unref(d->old);
+    collection_unref(d->target);
     collection_unref(d->fresh);
     free(d);
 }
@@ -222,11 +238,9 @@ void catalog_cancel(struct catalog *c, struct eng_call *call)
     struct ddl *d = find(c, call);
     if (!d)
         return;
-    char db[DB_MAX + 1];
-    strcpy(db, (const char *)d->key.bytes); /* names_check has seen to its length */
     if (d->txn)
         eng_call_cancel(c->e, call);
-    finish(c, d, db);
+    finish(c, d);
 }
 
 /* ---- what is to be done ---- */
@@ -301,11 +315,40 @@ static enum ddl_result check_add(struct ddl *d, const struct request *q, struct 
     return DDL_PENDING;
 }
 
+static enum ddl_result check_rename(struct catalog *c, struct ddl *d, const struct request *q, struct err *err)
+{
+    if (!d->old) {
+        err_set(err, ERR_NAMESPACE_NOT_FOUND, "Source collection %s.%s does not exist", q->db, q->name);
+        return DDL_ERROR;
+    }
+    for (uint32_t i = 0; i < d->old->n_indexes; i++)
+        if (d->old->indexes[i].state == INDEX_BUILDING) { /* it goes by the name */
+            err_set(err, 12587, "cannot perform operation: an index build is currently running for collection '%s'",
+                    d->old->ns);
+            return DDL_ERROR;
+        }
+    d->target = catalog_get(c, q->to_db, q->to_name);
+    if (d->target && !q->drop_target) {
+        err_set(err, ERR_NAMESPACE_EXISTS, "target namespace exists");
+        return DDL_ERROR;
+    }
+    if (names_enter(c, q->to_db, err) != 0)
+        return DDL_ERROR;
+    d->entered = true;
+    return DDL_PENDING;
+}
+
 static enum ddl_result check(struct catalog *c, struct ddl *d, const struct request *q, struct err *err)
 {
     d->old = catalog_get(c, q->db, q->name);
     if (q->kind == DDL_CREATE)
         return check_create(c, d, q, err);
+    if (q->kind == DDL_RENAME)
+        return check_rename(c, d, q, err);
+    if (q->kind == DDL_OPTIONS && d->old != q->from) {
+        *q->stale = true;
+        return DDL_OK;
+    }
     if (!d->old)
         return q->kind == DDL_DROP ? refuse(err, ERR_NAMESPACE_NOT_FOUND, "ns not found", q)
                                    : refuse(err, ERR_NAMESPACE_NOT_FOUND, "ns does not exist", q);
@@ -355,9 +398,8 @@ static void drop_indexes(const struct collection *old, const struct request *q, 
     }
 }
 
-static void drop_all(const struct collection *old, struct eng_txn *t)
+static void drop_keyspaces(const struct collection *old, struct eng_txn *t)
 {
-    eng_del(t, CATALOG_ROWS, slice_str(old->ns));
     eng_drop_keyspace(t, old->records);
     for (uint32_t i = 0; i < old->n_indexes; i++)
         eng_drop_keyspace(t, old->indexes[i].keyspace);
@@ -401,6 +443,18 @@ static void change_definition(struct catalog *c, struct ddl *d, const struct req
     case DDL_INDEX_DROP:
         drop_indexes(d->old, q, def, d->txn);
         break;
+    case DDL_RENAME:
+        def->db = q->to_db;
+        def->name = q->to_name;
+        def->rt = NULL; /* to whoever holds the old name the collection is gone */
+        if (strcmp(q->db, q->to_db) != 0) {
+            new_uuid(uuid);
+            def->uuid = uuid;
+        }
+        break;
+    case DDL_OPTIONS:
+        def->options = q->options;
+        break;
     case DDL_DROP:
         break;
     }
@@ -410,7 +464,8 @@ static void change_definition(struct catalog *c, struct ddl *d, const struct req
 static int prepare(struct catalog *c, struct ddl *d, const struct request *q, struct err *err)
 {
     if (q->kind == DDL_DROP) {
-        drop_all(d->old, d->txn);
+        eng_del(d->txn, CATALOG_ROWS, slice_str(d->old->ns));
+        drop_keyspaces(d->old, d->txn);
         return 0;
     }
     struct definition def;
@@ -422,19 +477,40 @@ static int prepare(struct catalog *c, struct ddl *d, const struct request *q, st
     struct buf row;
     buf_init(&row);
     definition_write(&def, &row);
-    eng_put(d->txn, CATALOG_ROWS, slice_str(d->fresh->ns), buf_slice(&row), d->old ? ENG_UPDATE : ENG_INSERT);
+    bool there = q->kind == DDL_RENAME ? d->target != NULL : d->old != NULL;
+    if (q->kind == DDL_RENAME)
+        eng_del(d->txn, CATALOG_ROWS, slice_str(d->old->ns));
+    if (d->target)
+        drop_keyspaces(d->target, d->txn);
+    eng_put(d->txn, CATALOG_ROWS, slice_str(d->fresh->ns), buf_slice(&row), there ? ENG_UPDATE : ENG_INSERT);
     buf_free(&row);
     if (takes_numbers(q))
         put_counter(c, d->txn);
     return 0;
 }
 
+static void mark_gone(struct collection *coll)
+{
+    atomic_store(&coll->rt->dropped, true);
+    atomic_store(&coll->rt->version, 0);
+}
+
+static void publish_rename(struct catalog *c, struct ddl *d, const struct request *q)
+{
+    mark_gone(d->old);
+    catalog_publish(c, q->db, q->name, NULL);
+    names_leave(c, q->db);
+    if (d->target) {
+        mark_gone(d->target);
+        names_leave(c, q->to_db);
+    }
+}
+
 static void publish(struct catalog *c, struct ddl *d, const struct request *q, uint64_t ts)
 {
     struct collection *coll = d->fresh;
     if (!coll) { /* dropped */
-        atomic_store(&d->old->rt->dropped, true);
-        atomic_store(&d->old->rt->version, 0);
+        mark_gone(d->old);
         catalog_publish(c, q->db, q->name, NULL);
         names_leave(c, q->db);
         return;
@@ -448,7 +524,9 @@ static void publish(struct catalog *c, struct ddl *d, const struct request *q, u
     /* Writers with the definition before `ready` go on: to them a building index is as any other. */
     coll->version = q->kind == DDL_INDEX_READY ? d->old->version : atomic_fetch_add(&c->next_version, 1);
     atomic_store(&coll->rt->version, coll->version);
-    catalog_publish(c, q->db, q->name, coll);
+    if (q->kind == DDL_RENAME)
+        publish_rename(c, d, q);
+    catalog_publish(c, coll->db, coll->name, coll);
     d->fresh = NULL;
     d->entered = false; /* the collection's now */
 }
@@ -514,7 +592,7 @@ static enum ddl_result run(struct catalog *c, const struct request *q, struct en
         return DDL_ERROR;
     enum ddl_result r = advance(c, d, q, err);
     if (r != DDL_PENDING)
-        finish(c, d, q->db);
+        finish(c, d);
     return r;
 }
 
@@ -548,4 +626,25 @@ enum ddl_result catalog_index_drop(struct catalog *c, const char *db, const char
                                    uint32_t n, struct eng_call *call, struct err *err)
 {
     return run(c, &(struct request){.kind = DDL_INDEX_DROP, .db = db, .name = name, .names = names, .n = n}, call, err);
+}
+
+enum ddl_result catalog_rename(struct catalog *c, const char *db, const char *name, const char *to_db,
+                               const char *to_name, bool drop_target, struct eng_call *call, struct err *err)
+{
+    return run(
+        c,
+        &(struct request){
+            .kind = DDL_RENAME, .db = db, .name = name, .to_db = to_db, .to_name = to_name, .drop_target = drop_target},
+        call, err);
+}
+
+enum ddl_result catalog_set_options(struct catalog *c, const struct collection *from, const uint8_t *options,
+                                    bool *stale, struct eng_call *call, struct err *err)
+{
+    *stale = false;
+    return run(
+        c,
+        &(struct request){
+            .kind = DDL_OPTIONS, .db = from->db, .name = from->name, .options = options, .from = from, .stale = stale},
+        call, err);
 }

@@ -1,4 +1,5 @@
 /* The commands. One row each; its function is in the file of its family. */
+#include "server/commands/admin.h"
 #include "server/commands/crud_read.h"
 #include "server/commands/crud_write.h"
 #include "server/commands/ddl.h"
@@ -31,6 +32,8 @@ const struct command commands[] = {
     /* collections, databases, indexes */
     {"create", CMD_WRITE | V1, cmd_create, create_fields, NULL, "makes a collection"},
     {"drop", CMD_WRITE | V1, cmd_drop, drop_fields, NULL, "removes a collection and its indexes"},
+    {"renameCollection", CMD_WRITE | CMD_ADMIN, cmd_rename_collection, rename_collection_fields, NULL,
+     "gives a collection another name"},
     {"dropDatabase", CMD_WRITE | V1, cmd_drop_database, drop_database_fields, NULL, "removes a database"},
     {"listDatabases", CMD_READ | CMD_ADMIN | V1, cmd_list_databases, list_databases_fields, NULL, "the databases"},
     {"listCollections", CMD_READ | CMD_CURSOR | V1, cmd_list_collections, list_collections_fields, NULL,

@@ -1,0 +1,150 @@
+"""Administration: renames, figures, options, checks, running operations, defaults."""
+
+import threading
+import time
+
+import pytest
+from bson import SON, Int64
+from pymongo import MongoClient, WriteConcern
+from pymongo.errors import OperationFailure, WriteError
+
+
+def fails(db, code, *args, text=None, **kw):
+    with pytest.raises(OperationFailure) as e:
+        db.command(*args, **kw)
+    assert e.value.code == code, e.value.details
+    if text is not None:
+        assert e.value.details["errmsg"] == text
+    return e.value.details
+
+
+def uuid_of(db, name):
+    return db.command("listCollections", filter={"name": name})["cursor"]["firstBatch"][0]["info"]["uuid"]
+
+
+# ---- renameCollection
+
+
+def rename(client, source, to, **kw):
+    return client.admin.command("renameCollection", source, to=to, **kw)
+
+
+def test_rename_keeps_documents_indexes_and_uuid(client, db):
+    db.a.insert_many([{"_id": i, "x": i, "t": [i, i + 1]} for i in range(300)])
+    db.a.create_index("x", unique=True)
+    db.a.create_index("t")
+    uuid = uuid_of(db, "a")
+    assert rename(client, f"{db.name}.a", f"{db.name}.b") == {"ok": 1.0}
+    assert db.list_collection_names() == ["b"]
+    assert uuid_of(db, "b") == uuid
+    assert db.b.count_documents({}) == 300 and db.a.count_documents({}) == 0
+    assert [d["_id"] for d in db.b.find({"t": 7}).sort("_id", 1)] == [6, 7]
+    assert set(db.b.index_information()) == {"_id_", "x_1", "t_1"}
+    db.b.insert_one({"_id": 300, "x": 300})
+    with pytest.raises(OperationFailure) as e:
+        db.b.insert_one({"_id": 301, "x": 300})
+    assert e.value.code == 11000 and f"{db.name}.b index: x_1" in e.value.details["errmsg"]
+    db.a.insert_one({"_id": 0})  # the name is free
+    assert db.b.count_documents({"_id": 0}) == 1 and db.b.estimated_document_count() == 301
+
+
+def test_rename_refuses(client, db):
+    db.a.insert_one({"_id": 1})
+    db.b.insert_one({"_id": 2})
+    ns = db.name
+    admin = client.admin
+    fails(admin, 26, "renameCollection", f"{ns}.none", to=f"{ns}.x", text=f"Source collection {ns}.none does not exist")
+    fails(admin, 48, "renameCollection", f"{ns}.a", to=f"{ns}.b", text="target namespace exists")
+    fails(admin, 20, "renameCollection", f"{ns}.a", to=f"{ns}.a", text="Can't rename a collection to itself")
+    fails(admin, 20, "renameCollection", f"{ns}.a", to="local.a")
+    fails(admin, 73, "renameCollection", f"{ns}.a", to="nodot", text="Invalid target namespace: nodot")
+    fails(admin, 73, "renameCollection", f"{ns}.a", to=f"{ns}.a$b")
+    fails(admin, 73, "renameCollection", "", to=f"{ns}.a", text="Invalid source namespace: ")
+    fails(admin, 14, "renameCollection", f"{ns}.a", to=5)
+    fails(admin, 40414, "renameCollection", f"{ns}.a")
+    fails(admin, 40415, "renameCollection", f"{ns}.a", to=f"{ns}.x", surprise=1)
+    fails(db, 13, "renameCollection", f"{ns}.a", to=f"{ns}.x")
+    assert db.a.find_one() == {"_id": 1} and db.b.find_one() == {"_id": 2}
+
+
+def test_rename_over_a_target(client, db):
+    db.a.insert_one({"_id": 1})
+    db.b.insert_many([{"_id": i} for i in range(5)])
+    db.b.create_index("z")
+    rename(client, f"{db.name}.a", f"{db.name}.b", dropTarget=True)
+    assert list(db.b.find()) == [{"_id": 1}]
+    assert set(db.b.index_information()) == {"_id_"}
+    assert db.list_collection_names() == ["b"]
+    db.b.drop()
+    assert db.name not in client.list_database_names()
+
+
+def test_rename_to_another_database(client, db):
+    other = client[db.name + "_other"]
+    other.drop_collection("b")
+    db.a.insert_one({"_id": 1})
+    uuid = uuid_of(db, "a")
+    rename(client, f"{db.name}.a", f"{other.name}.b")
+    try:
+        assert list(other.b.find()) == [{"_id": 1}] and uuid_of(other, "b") != uuid
+        assert db.name not in client.list_database_names()
+        with pytest.raises(OperationFailure) as e:  # the name differs in case only from one that is there
+            client[other.name.upper()].x.insert_one({})
+        assert e.value.code == 13297
+    finally:
+        client.drop_database(other)
+
+
+def test_cursors_of_the_old_name_end(client, db):
+    db.a.insert_many([{"_id": i} for i in range(10)])
+    cursor = db.command("find", "a", batchSize=2)["cursor"]["id"]
+    rename(client, f"{db.name}.a", f"{db.name}.b")
+    fails(db, 175, SON([("getMore", cursor), ("collection", "a")]))
+    assert len(list(db.b.find())) == 10
+
+
+def test_rename_survives_a_restart(own_server):
+    server = own_server()
+    client = MongoClient(server.uri)
+    client.t.a.insert_many([{"_id": i} for i in range(10)])
+    client.t.b.insert_one({"_id": "old"})
+    rename(client, "t.a", "t.b", dropTarget=True)
+    client.t.b.insert_one({"_id": 10}, session=None)
+    client.close()
+    server.stop()
+    server.start()
+    client = MongoClient(server.uri)
+    assert client.t.list_collection_names() == ["b"]
+    assert [d["_id"] for d in client.t.b.find().sort("_id", 1)] == list(range(11))
+    client.close()
+
+
+def test_renames_there_and_back_while_others_write(client, db):
+    db.a.insert_one({"_id": "first"})
+    stop, errors, done = threading.Event(), [], [0]
+
+    def write():
+        while not stop.is_set():
+            try:
+                db.a.insert_one({})
+                done[0] += 1
+            except Exception as e:  # any failure is the test's
+                errors.append(e)
+                return
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for w in writers:
+        w.start()
+    total = 0
+    try:
+        for i in range(40):
+            while not db.a.find_one():
+                time.sleep(0.001)
+            rename(client, f"{db.name}.a", f"{db.name}.r{i}")
+    finally:
+        stop.set()
+        for w in writers:
+            w.join()
+    assert not errors
+    total = sum(db[n].count_documents({}) for n in db.list_collection_names())
+    assert total == done[0] + 1
