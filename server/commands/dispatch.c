@@ -136,8 +136,21 @@ static void put_labels(struct buf *b, uint32_t labels)
  * nothing is new since its last hello, and does not drop its connections. */
 static bool is_topology_error(int code)
 {
-    return code == 91 || code == 189 || code == 10058 || code == 10107 || code == 11600 || code == 11602 || code == 13435 ||
-           code == 13436;
+    return code == 91 || code == 189 || code == 10058 || code == 10107 || code == 11600 || code == 11602 ||
+           code == 13435 || code == 13436;
+}
+
+/* Does a driver send the command once more after this error? */
+static bool is_retried(const struct command_ctx *cx, int code)
+{
+    return cx->has_txn_number && retry_is_retriable(code);
+}
+
+static int concern_code(const uint8_t *concern)
+{
+    int64_t code = 0;
+    struct bval v = bdoc_get(concern, "code");
+    return bval_is_number(v) && bval_to_i64(v, true, &code) ? (int)code : 0;
 }
 
 static void put_error(struct command_ctx *cx)
@@ -157,7 +170,7 @@ static void put_error(struct command_ctx *cx)
         for (biter_init(&it, err->info.p); biter_next(&it, &e);)
             bw_val(b, e.name, e.v);
     }
-    if (cx->has_txn_number && retry_is_retriable(err->code))
+    if (is_retried(cx, err->code))
         err->labels |= ERR_LABEL_RETRYABLE_WRITE | (cx->wrote ? 0 : ERR_LABEL_NO_WRITES);
     if (!failpoint_labels(cx) && err->labels)
         put_labels(b, err->labels);
@@ -188,7 +201,9 @@ void command_finish(struct command_ctx *cx)
     if (cx->op.err.code) {
         put_error(cx);
     } else {
-        failpoint_write_concern(cx);
+        const uint8_t *concern = failpoint_write_concern(cx);
+        if (concern && !failpoint_labels(cx) && is_retried(cx, concern_code(concern)))
+            put_labels(cx->reply, ERR_LABEL_RETRYABLE_WRITE);
         bw_f64(cx->reply, "ok", 1);
     }
     if (cx->server->set_name)

@@ -1,4 +1,5 @@
-/* The fail point failCommand: commands fail, wait, or lose their connection, as a test has asked for. What is asked for is checked when it is
+/* Fail points. failCommand: commands fail, wait, or lose their connection, as a test has asked for; onPrimaryTransactionalWrite: the same for
+ * retryable writes as they commit. What is asked for is checked when it is
  * set and copied for each command that is hit, so that it may be turned off meanwhile. */
 #include "server/commands/failpoint.h"
 
@@ -9,13 +10,18 @@
 
 enum mode { MODE_OFF, MODE_ALWAYS, MODE_TIMES, MODE_SKIP };
 
-struct failpoints {
+struct point {
     _Atomic bool on; /* what commands look at first */
-    struct mutex mutex;
     enum mode mode;
     int64_t left;    /* TIMES: hits to come; SKIP: passes to come */
     int64_t entered; /* hits since it was set */
     uint8_t *data;   /* the document `data`; NULL while it was never set */
+};
+
+enum point_name { FAIL_COMMAND, TRANSACTIONAL_WRITE, POINTS };
+struct failpoints {
+    struct mutex mutex;
+    struct point points[POINTS];
 };
 
 const char *const configure_fail_point_fields[] = {"mode", "data", NULL};
@@ -32,7 +38,8 @@ void failpoints_free(struct failpoints *f)
     if (!f)
         return;
     mutex_destroy(&f->mutex);
-    free(f->data);
+    for (size_t i = 0; i < POINTS; i++)
+        free(f->points[i].data);
     free(f);
 }
 
@@ -64,7 +71,7 @@ static bool applies(const struct command_ctx *cx, const uint8_t *data)
 }
 
 /* Counts a command that applies. With the mutex held. */
-static bool fires(struct failpoints *f)
+static bool fires(struct point *f)
 {
     switch (f->mode) {
     case MODE_OFF:
@@ -100,17 +107,46 @@ static int64_t number(const uint8_t *data, const char *name)
     return bval_is_missing(v) || !bval_to_i64(v, false, &n) ? 0 : n;
 }
 
-const struct failpoint_hit *failpoint_check(struct command_ctx *cx)
+static bool is_on(const struct command_ctx *cx, enum point_name name)
+{
+    const struct failpoints *f = cx->server->failpoints;
+    return f && atomic_load_explicit(&f->points[name].on, memory_order_relaxed);
+}
+
+/* The data of a fail point that fires now, in the operation's arena; NULL: it does not. */
+static const uint8_t *hit_of(struct command_ctx *cx, enum point_name name)
 {
     struct failpoints *f = cx->server->failpoints;
     const uint8_t *data = NULL;
-    if (OV_LIKELY(!f || !atomic_load_explicit(&f->on, memory_order_relaxed)))
+    if (OV_LIKELY(!is_on(cx, name)))
         return NULL;
+    struct point *p = &f->points[name];
     mutex_lock(&f->mutex);
-    if (f->data && f->mode != MODE_OFF && applies(cx, f->data) && fires(f))
-        data = arena_dup(cx->op.arena, f->data, bdoc_len(f->data));
+    if (p->data && p->mode != MODE_OFF && (name != FAIL_COMMAND || applies(cx, p->data)) && fires(p))
+        data = arena_dup(cx->op.arena, p->data, bdoc_len(p->data));
     mutex_unlock(&f->mutex);
+    return data;
+}
+
+bool failpoint_on_commit(const struct command_ctx *cx)
+{
+    return is_on(cx, TRANSACTIONAL_WRITE);
+}
+
+bool failpoint_fails_commit(struct command_ctx *cx)
+{
+    const uint8_t *data = hit_of(cx, TRANSACTIONAL_WRITE);
     if (!data)
+        return false;
+    int code = (int)number(data, "failBeforeCommitExceptionCode");
+    cx->close_connection |= bval_is_missing(bdoc_get(data, "closeConnection")) || flag(data, "closeConnection");
+    return code && err_set(&cx->op.err, code, "Failing write due to failpoint. The write must not be reflected.") != 0;
+}
+
+const struct failpoint_hit *failpoint_check(struct command_ctx *cx)
+{
+    const uint8_t *data = hit_of(cx, FAIL_COMMAND);
+    if (OV_LIKELY(!data))
         return NULL;
     struct failpoint_hit *hit = arena_zalloc(cx->op.arena, sizeof(*hit));
     struct bval labels = bdoc_get(data, "errorLabels"), concern = bdoc_get(data, "writeConcernError");
@@ -161,25 +197,42 @@ bool failpoint_labels(struct command_ctx *cx)
     return true;
 }
 
-void failpoint_write_concern(struct command_ctx *cx)
+const uint8_t *failpoint_write_concern(struct command_ctx *cx)
 {
     const struct failpoint_hit *hit = cx->hit;
     if (!hit || !hit->write_concern_error || !(cx->cmd->flags & CMD_WRITE))
-        return;
+        return NULL;
     bw_rawdoc(cx->reply, "writeConcernError", hit->write_concern_error);
-    (void)failpoint_labels(cx);
+    return hit->write_concern_error;
 }
 
 /* ---- configureFailPoint ---- */
 
 enum data_type { DATA_STRINGS, DATA_CODE, DATA_BOOL, DATA_MS, DATA_STRING, DATA_DOC };
-static const struct {
+struct data_field {
     const char *name;
     enum data_type type;
-} data_fields[] = {
-    {"failCommands", DATA_STRINGS}, {"errorCode", DATA_CODE},        {"closeConnection", DATA_BOOL},
-    {"blockConnection", DATA_BOOL}, {"blockTimeMS", DATA_MS},        {"appName", DATA_STRING},
-    {"errorLabels", DATA_STRINGS},  {"writeConcernError", DATA_DOC}, {"failInternalCommands", DATA_BOOL},
+};
+static const struct data_field fail_command_fields[] = {
+    {"failCommands", DATA_STRINGS},
+    {"errorCode", DATA_CODE},
+    {"closeConnection", DATA_BOOL},
+    {"blockConnection", DATA_BOOL},
+    {"blockTimeMS", DATA_MS},
+    {"appName", DATA_STRING},
+    {"errorLabels", DATA_STRINGS},
+    {"writeConcernError", DATA_DOC},
+    {"failInternalCommands", DATA_BOOL},
+    {NULL, DATA_DOC},
+};
+static const struct data_field transactional_write_fields[] = {
+    {"closeConnection", DATA_BOOL}, {"failBeforeCommitExceptionCode", DATA_CODE}, {NULL, DATA_DOC}};
+static const struct {
+    const char *name;
+    const struct data_field *fields;
+} points[POINTS] = {
+    [FAIL_COMMAND] = {"failCommand", fail_command_fields},
+    [TRANSACTIONAL_WRITE] = {"onPrimaryTransactionalWrite", transactional_write_fields},
 };
 
 static bool strings_only(const uint8_t *array)
@@ -212,20 +265,23 @@ static bool fits(struct bval v, enum data_type type)
     return false;
 }
 
-static int check_data(struct command_ctx *cx, const uint8_t *data)
+static int check_data(struct command_ctx *cx, enum point_name point, const uint8_t *data)
 {
     struct biter it;
     struct belem e;
     for (biter_init(&it, data); biter_next(&it, &e);) {
-        size_t i = 0;
-        while (i < OV_LEN(data_fields) && strcmp(data_fields[i].name, e.name) != 0)
-            i++;
-        if (i == OV_LEN(data_fields))
-            return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the field 'data.%s' of failCommand is not implemented",
+        const struct data_field *f = points[point].fields;
+        while (f->name && strcmp(f->name, e.name) != 0)
+            f++;
+        if (!f->name)
+            return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the field 'data.%s' of %s is not implemented", e.name,
+                           points[point].name);
+        if (!fits(e.v, f->type))
+            return err_set(&cx->op.err, ERR_TYPE_MISMATCH, "%s: wrong type or value of 'data.%s'", points[point].name,
                            e.name);
-        if (!fits(e.v, data_fields[i].type))
-            return err_set(&cx->op.err, ERR_TYPE_MISMATCH, "failCommand: wrong type or value of 'data.%s'", e.name);
     }
+    if (point != FAIL_COMMAND)
+        return 0;
     if (bval_is_missing(bdoc_get(data, "failCommands")))
         return err_set(&cx->op.err, ERR_BAD_VALUE, "failCommand: 'data.failCommands' is missing");
     if (flag(data, "blockConnection") && bval_is_missing(bdoc_get(data, "blockTimeMS")))
@@ -272,21 +328,25 @@ enum op_status cmd_configure_fail_point(struct command_ctx *cx)
     uint32_t n;
     if (name.type != BSON_TYPE_UTF8)
         return command_fail(cx, ERR_TYPE_MISMATCH, "configureFailPoint takes the name of a fail point");
-    if (!f || strcmp(bval_str(name, &n), "failCommand") != 0)
+    enum point_name point = FAIL_COMMAND;
+    while (point < POINTS && strcmp(bval_str(name, &n), points[point].name) != 0)
+        point++;
+    if (!f || point == POINTS)
         return command_fail(cx, ERR_BAD_VALUE, "fail point '%s' not found", bval_str(name, &n));
     if (read_mode(cx, &mode, &count) != 0 || arg_doc(cx, "data", &data) != 0 ||
-        (mode != MODE_OFF && check_data(cx, data) != 0))
+        (mode != MODE_OFF && check_data(cx, point, data) != 0))
         return OP_DONE;
     uint8_t *copy = ov_malloc(bdoc_len(data));
     memcpy(copy, data, bdoc_len(data));
+    struct point *p = &f->points[point];
     mutex_lock(&f->mutex);
-    uint8_t *old = f->data;
-    int64_t entered = f->entered;
-    f->data = copy;
-    f->mode = mode;
-    f->left = count;
-    f->entered = 0;
-    atomic_store_explicit(&f->on, mode != MODE_OFF, memory_order_relaxed);
+    uint8_t *old = p->data;
+    int64_t entered = p->entered;
+    p->data = copy;
+    p->mode = mode;
+    p->left = count;
+    p->entered = 0;
+    atomic_store_explicit(&p->on, mode != MODE_OFF, memory_order_relaxed);
     mutex_unlock(&f->mutex);
     free(old);
     bw_i64(cx->reply, "count", entered);

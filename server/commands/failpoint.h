@@ -25,8 +25,13 @@ const struct failpoint_hit *failpoint_check(struct command_ctx *cx);
 bool failpoint_acts(struct command_ctx *cx, enum op_status *out);
 /* Writes errorLabels as asked for; true: the server's own are left out. Without a hit: false. */
 bool failpoint_labels(struct command_ctx *cx);
-/* Adds the writeConcernError asked for to the reply of a write that succeeded. */
-void failpoint_write_concern(struct command_ctx *cx);
+/* Adds the writeConcernError asked for to the reply of a write that succeeded, and returns it; NULL: none. */
+const uint8_t *failpoint_write_concern(struct command_ctx *cx);
+
+/* onPrimaryTransactionalWrite. Is it on at all? */
+bool failpoint_on_commit(const struct command_ctx *cx);
+/* A batch of a retryable write is about to be committed: may close the connection, counts. True: it must not be, op.err tells. */
+bool failpoint_fails_commit(struct command_ctx *cx);
 
 enum op_status cmd_configure_fail_point(struct command_ctx *cx);
 extern const char *const configure_fail_point_fields[];

@@ -233,6 +233,8 @@ static enum op_status stop_for(struct command_ctx *cx, struct write_batch *b, en
 {
     if (r == WRITE_WAIT)
         writer_hold(&b->w);
+    if (r == WRITE_FAILED) /* the commit, by a fail point */
+        return OP_DONE;
     return r == WRITE_WAIT ? OP_WAIT : engine_failed(cx, b);
 }
 

@@ -1,6 +1,7 @@
 /* Statement ids are the places in the command unless it numbers them itself (stmtId: the first one; stmtIds: each). */
 #include "server/commands/write_retry.h"
 
+#include "server/commands/failpoint.h"
 #include "server/commands/write_args.h"
 
 static int read_ids(struct command_ctx *cx, struct write_retry *r, uint32_t statements)
@@ -43,6 +44,7 @@ int write_retry_new(struct command_ctx *cx, uint32_t statements, struct write_re
     int rc = read_ids(cx, r, statements);
     if (rc != 0)
         return rc;
+    r->cx = cx;
     r->retry.e = cx->server->engine;
     r->retry.call = &cx->call;
     r->retry.arena = cx->op.arena;
@@ -54,12 +56,25 @@ int write_retry_new(struct command_ctx *cx, uint32_t statements, struct write_re
     return 0;
 }
 
+static bool put_unless_failed(struct write_outcomes *o, struct eng_txn *t)
+{
+    struct write_retry *r = OV_CONTAINER(o, struct write_retry, retry.outcomes);
+    if (!r->retry.n_pending || !failpoint_fails_commit(r->cx))
+        return r->put(o, t);
+    retry_drop_batch(&r->retry);
+    return false;
+}
+
 bool write_retry_begin(struct command_ctx *cx, struct write_retry *r, enum op_status *status)
 {
     enum eng_result er = ENG_OK;
     *status = OP_DONE;
     switch (retry_begin(&r->retry, &er, &cx->op.err)) {
     case RETRY_READY:
+        if (OV_UNLIKELY(failpoint_on_commit(cx))) {
+            r->put = r->retry.outcomes.put;
+            r->retry.outcomes.put = put_unless_failed;
+        }
         return true;
     case RETRY_WAIT:
         *status = OP_WAIT;

@@ -216,7 +216,7 @@ static enum retry_status read_rows(struct retry *r, enum eng_result *out, struct
 }
 
 static void note(struct write_outcomes *o, const uint8_t *before, const uint8_t *after);
-static void put(struct write_outcomes *o, struct eng_txn *t);
+static bool put(struct write_outcomes *o, struct eng_txn *t);
 
 enum retry_status retry_begin(struct retry *r, enum eng_result *engine_result, struct err *err)
 {
@@ -278,13 +278,20 @@ static void note(struct write_outcomes *o, const uint8_t *before, const uint8_t 
         buf_append(&r->image, image, bdoc_len(image));
 }
 
-static void put(struct write_outcomes *o, struct eng_txn *t)
+void retry_drop_batch(struct retry *r)
+{
+    r->pending.len = r->image.len = 0;
+    r->n_pending = 0;
+    r->pending_image = RETRY_IMAGE_NONE;
+}
+
+static bool put(struct write_outcomes *o, struct eng_txn *t)
 {
     struct retry *r = OV_CONTAINER(o, struct retry, outcomes);
     struct buf *v = &r->value;
     uint8_t key[ROW_KEY];
     if (!r->n_pending)
-        return;
+        return true;
     v->len = 0;
     buf_byte(v, ROW_VERSION);
     buf_byte(v, (uint8_t)r->pending_image);
@@ -297,9 +304,8 @@ static void put(struct write_outcomes *o, struct eng_txn *t)
     eng_put(t, SESSION_ROWS, slice_of(key, sizeof(key)), buf_slice(v), r->next_row < r->rows ? ENG_UPDATE : ENG_INSERT);
     r->next_row++;
     r->rows = OV_MAX(r->rows, r->next_row);
-    r->pending.len = r->image.len = 0;
-    r->n_pending = 0;
-    r->pending_image = RETRY_IMAGE_NONE;
+    retry_drop_batch(r);
+    return true;
 }
 
 /* ---- labels ---- */

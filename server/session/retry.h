@@ -56,6 +56,8 @@ enum retry_status {
 OV_MUST_CHECK enum retry_status retry_begin(struct retry *r, enum eng_result *engine_result, struct err *err);
 /* What the statement did when it was first sent; NULL: it is to be run. After RETRY_READY; valid as long as the arena. */
 const struct retry_statement *retry_find(const struct retry *r, int32_t statement);
+/* The documents that entered the batch are not to be committed after all. */
+void retry_drop_batch(struct retry *r);
 /* Lets the session go. Nothing may be pending for the call. Inside a step; idempotent. */
 void retry_end(struct retry *r);
 

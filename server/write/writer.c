@@ -51,8 +51,11 @@ enum write_result writer_commit(struct writer *w)
 {
     if (!w->txn)
         return WRITE_OK;
-    if (OV_UNLIKELY(w->outcomes != NULL) && !w->committing)
-        w->outcomes->put(w->outcomes, w->txn);
+    if (OV_UNLIKELY(w->outcomes != NULL) && !w->committing && !w->outcomes->put(w->outcomes, w->txn)) {
+        eng_abort(w->txn);
+        w->batch = 0;
+        return WRITE_FAILED;
+    }
     w->committing = true;
     enum eng_result r = eng_commit(w->txn, ENG_DUR_LOCAL, NULL, w->call);
     if (r == ENG_PENDING)

@@ -21,7 +21,8 @@ enum write_result {
 struct write_outcomes {
     /* A document has just entered the batch: `before` is NULL for an insertion, `after` for a removal. */
     void (*note)(struct write_outcomes *o, const uint8_t *before, const uint8_t *after);
-    void (*put)(struct write_outcomes *o, struct eng_txn *t); /* the batch is about to be committed */
+    /* The batch is about to be committed. False: it must not be; the command's error tells why. */
+    bool (*put)(struct write_outcomes *o, struct eng_txn *t);
 };
 
 enum { WRITE_BATCH_DOCS = 64, WRITE_BATCH_BYTES = 256 * 1024 };
@@ -52,7 +53,7 @@ struct writer {
 /* Resolves the name and enters as a writer. Without such a collection: makes it if `create` says so, else OK with w->coll NULL.
  * Does nothing if entered already. Errors: names (73), 13297 … */
 OV_MUST_CHECK enum write_result writer_enter(struct writer *w, bool create, struct err *err);
-/* Commits what is in the batch, not waiting for the disk. ENG_OK, PENDING (WRITE_WAIT), or WRITE_ENGINE: nothing of the batch happened. */
+/* Commits what is in the batch, not waiting for the disk. OK, WAIT; ENGINE, or FAILED by w->outcomes: nothing of the batch happened. */
 OV_MUST_CHECK enum write_result writer_commit(struct writer *w);
 /* Locks a record or a unique key. RESTART instead of a wait while documents are in the batch: their locks may be what the other one needs. */
 OV_MUST_CHECK enum write_result writer_lock(struct writer *w, uint64_t keyspace, struct slice key);

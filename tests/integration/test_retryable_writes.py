@@ -235,6 +235,9 @@ def test_labels_of_errors(send, failpoint, coll):
     failpoint({"failCommands": ["insert"], "errorCode": 189})
     reply = send.w.command(send.db, {"insert": "c", "documents": [{}]})
     assert reply["code"] == 189 and "errorLabels" not in reply
+    failpoint({"failCommands": ["insert"], "writeConcernError": {"code": 91, "errmsg": "shutting down"}})
+    reply = send.new({"insert": "c", "documents": [{}]})
+    assert reply["ok"] == 1.0 and reply["errorLabels"] == ["RetryableWriteError"]
     failpoint({"failCommands": ["insert"], "errorCode": 11000})
     assert "errorLabels" not in send.new({"insert": "c", "documents": [{}]})
 
@@ -249,3 +252,18 @@ def test_a_driver_writes_with_retries_on_a_replica_set(own_server):
         c.t.c.insert_many([{} for _ in range(500)])
         assert c.t.c.find_one_and_update({"_id": 1}, {"$set": {"a": 1}}, return_document=True) == {"_id": 1, "a": 1}
         assert c.t.c.count_documents({}) == 501
+
+
+def test_a_write_that_fails_as_it_commits(send, failpoint, coll):
+    from wire import Closed
+
+    insert = {"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]}
+    failpoint({"closeConnection": False, "failBeforeCommitExceptionCode": 8}, name="onPrimaryTransactionalWrite")
+    reply = send.new(insert)
+    assert reply["ok"] == 0.0 and reply["code"] == 8
+    assert coll.count_documents({}) == 0
+    assert ok(send.again(insert)) == {"n": 2}
+    failpoint({}, name="onPrimaryTransactionalWrite")
+    with pytest.raises(Closed):
+        send.new({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": 1}}}]})
+    assert coll.find_one({"_id": 1}) == {"_id": 1, "a": 1}

@@ -157,8 +157,9 @@ START_TEST(generic_arguments)
     FAILS("t", "{drop: 'c', writeConcern: {w: 51}}", 9, "w has to be a non-negative number");
     FAILS("t", "{drop: 'c', writeConcern: {j: true, fsync: true}}", 9, "fsync and j options cannot be used together");
     FAILS("t", "{drop: 'c', writeConcern: {foo: 1}}", 40415, "foo");
-    FAILS("t", "{insert: 'c', documents: [{}], txnNumber: {'$numberLong': '1'}}", 20,
-          "Transaction numbers are only allowed");
+    FAILS("t", "{insert: 'c', documents: [{}], txnNumber: {'$numberLong': '1'}}", 72,
+          "Transaction number requires a session ID");
+    FAILS("t", "{insert: 'c', documents: [{}], autocommit: false}", 20, "Transaction numbers are only allowed");
     FAILS("t", "{find: 'c', readConcern: {level: 'nope'}}", 2, "nope");
     FAILS("t", "{find: 'c', readConcern: {level: 'linearizable'}}", 123, "replica set");
 }
