@@ -186,6 +186,7 @@ int match_parse_regex(struct parser *ps, const char *path, const struct belem *e
         found |= strcmp(f.name, "$regex") == 0;
         if (strcmp(f.name, "$regex") == 0 && f.v.type == BSON_TYPE_REGEX) {
             const char *own = (const char *)f.v.p + strlen((const char *)f.v.p) + 1;
+            own += *own == 'u'; /* what Python adds to every literal; patterns are UTF-8 anyway */
             pattern = (const char *)f.v.p;
             pattern_n = (uint32_t)strlen(pattern);
             if (*own && flags_n)
