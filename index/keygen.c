@@ -3,13 +3,16 @@
  * recursion, where each element in turn stands for it.
  *
  * Arrays: at the end of a path its elements are the values (one level; an empty one is undefined), before it only elements that are documents
- * lead on, all else is missing there. A numeric part takes the element at that place if it is there, without making the index multikey. */
+ * lead on, all else is missing there. A numeric part takes the element at that place if it is there, whichever element stands for the array, and
+ * so without making the index multikey; if it is an array itself and the end of the path, it is the value as a whole. */
 #include "index/index_private.h"
 
 struct walk {
     const uint8_t *doc; /* where the rest of the path starts; NULL: nowhere */
     uint32_t part;      /* first part not yet walked */
     bool done;          /* value is final */
+    bool placed;        /* by a number the path has left the array that is gone through, for `value` */
+    bool nested;        /* the element at that number is an array */
     struct bval value;
 };
 struct gen {
@@ -48,6 +51,14 @@ static void finish(struct walk *w, struct bval v)
     w->value = v;
 }
 
+/* From v, the value in front of *part, along documents: the value at the end or an array on the way, missing if neither is there. */
+static struct bval along(const struct bpath *path, struct bval v, uint32_t *part)
+{
+    while (v.type == BSON_TYPE_DOCUMENT && *part < path->n_parts)
+        v = get(bval_doc(v), &path->parts[(*part)++]);
+    return *part == path->n_parts || v.type == BSON_TYPE_ARRAY ? v : BVAL_MISSING;
+}
+
 /* Is there a document with a field of this name in the array? */
 static bool has_field(const uint8_t *array, const struct bpath_part *part)
 {
@@ -64,37 +75,39 @@ static int ambiguous(struct gen *g, const struct bpath_part *part, struct bval a
     return err_set(g->err, 16746,
                    "Ambiguous field name found in array (do not use numeric field names in embedded elements in an "
                    "array), field: '%.*s' for array: %s",
-                   (int)part->n, part->s, bval_shell(g->arena, array));
+                   (int)part->n, part->s, bval_shell(g->arena, bval_from_doc(bval_doc(array))));
 }
 
-/* Walks until the value is final, or an array has to be gone through (*array; w->part is what follows it). */
-static int advance(struct gen *g, const struct bpath *path, struct walk *w, struct bval *array)
+/* If the next part is the number of an element, leaves the array by it. */
+static int place(struct gen *g, const struct bpath *path, struct walk *w, struct bval array)
 {
-    *array = BVAL_MISSING;
-    while (w->doc && w->part < path->n_parts) {
-        struct bval v = get(w->doc, &path->parts[w->part]);
-        w->part++;
-        while (v.type == BSON_TYPE_ARRAY && w->part < path->n_parts && path->parts[w->part].index >= 0) {
-            struct bval at = element_at(bval_doc(v), path->parts[w->part].index);
-            if (bval_is_missing(at))
-                break;
-            if (has_field(bval_doc(v), &path->parts[w->part]))
-                return ambiguous(g, &path->parts[w->part], v);
-            v = at;
-            w->part++;
-        }
-        if (v.type == BSON_TYPE_ARRAY) {
-            *array = v;
-            return 0;
-        }
-        if (w->part == path->n_parts) {
-            finish(w, v);
-            return 0;
-        }
-        w->doc = v.type == BSON_TYPE_DOCUMENT ? bval_doc(v) : NULL;
-    }
-    finish(w, BVAL_MISSING);
+    const struct bpath_part *part = &path->parts[w->part];
+    struct bval v = part->index >= 0 ? element_at(bval_doc(array), part->index) : BVAL_MISSING;
+    if (bval_is_missing(v))
+        return 0;
+    if (has_field(bval_doc(array), part))
+        return ambiguous(g, part, array);
+    w->part++;
+    w->placed = true;
+    w->nested = v.type == BSON_TYPE_ARRAY;
+    w->value = along(path, v, &w->part);
     return 0;
+}
+
+/* Walks until the value is final, or an array has to be gone through: that one, and w->part is what follows it. */
+static struct bval advance(const struct bpath *path, struct walk *w)
+{
+    struct bval v = BVAL_MISSING;
+    if (w->placed)
+        v = w->value;
+    else if (w->doc)
+        v = along(path, bval_from_doc(w->doc), &w->part);
+    w->nested &= w->placed;
+    w->placed = false;
+    if (v.type == BSON_TYPE_ARRAY)
+        return v;
+    finish(w, v);
+    return BVAL_MISSING;
 }
 
 static int full(struct gen *g)
@@ -136,34 +149,51 @@ static int emit(struct gen *g, const struct walk *walks)
 
 static int gen(struct gen *g, struct walk *walks);
 
-/* Each element of `array` in turn stands for it, in the fields of `through`. */
-static int go_through(struct gen *g, const struct walk *walks, struct bval array, uint32_t through)
+/* One element stands for the array in the fields of `through`; of type EOD: the array is empty. */
+static int stand_for(struct gen *g, const struct walk *walks, struct bval array, struct bval element, uint32_t through,
+                     bool whole)
 {
     struct walk next[INDEX_FIELDS_MAX];
+    memcpy(next, walks, g->def->n_fields * sizeof(*next));
+    for (uint32_t i = 0; i < g->def->n_fields; i++) {
+        struct walk *w = &next[i];
+        if (!(through >> i & 1) || w->placed)
+            continue;
+        if (w->part < g->def->paths[i].n_parts)
+            w->doc = element.type == BSON_TYPE_DOCUMENT ? bval_doc(element) : NULL;
+        else if (element.type == BSON_TYPE_EOD)
+            finish(w, (struct bval){BSON_TYPE_UNDEFINED, 0, array.p});
+        else
+            finish(w, whole ? array : element);
+    }
+    return gen(g, next);
+}
+
+/* Each element of `array` in turn stands for it, in the fields of `through`. `whole`: where a path ends the array is the value. */
+static int go_through(struct gen *g, struct walk *walks, struct bval array, uint32_t through, bool whole)
+{
     struct biter it;
     struct belem e;
-    uint32_t n = g->def->n_fields;
-    bool any = false;
+    uint32_t each = 0; /* fields that differ by element */
     int rc = 0;
-    g->multikey |= through;
-    for (biter_init(&it, bval_doc(array)); rc == 0;) {
-        bool more = biter_next(&it, &e);
-        if (!more && any)
-            break;
-        memcpy(next, walks, n * sizeof(*next));
-        for (uint32_t i = 0; i < n; i++) {
-            if (!(through >> i & 1))
-                continue;
-            if (next[i].part < g->def->paths[i].n_parts)
-                next[i].doc = more && e.v.type == BSON_TYPE_DOCUMENT ? bval_doc(e.v) : NULL;
-            else
-                finish(&next[i], more ? e.v : (struct bval){BSON_TYPE_UNDEFINED, 0, array.p});
-        }
-        any = true;
-        rc = gen(g, next);
-        if (!more)
-            break;
+    biter_init(&it, bval_doc(array));
+    if (!biter_next(&it, &e)) {
+        g->multikey |= whole ? 0 : through;
+        return stand_for(g, walks, array, BVAL_MISSING, through, whole);
     }
+    for (uint32_t i = 0; i < g->def->n_fields; i++) {
+        if (!(through >> i & 1))
+            continue;
+        bool end = walks[i].part == g->def->paths[i].n_parts;
+        if (!end && (rc = place(g, &g->def->paths[i], &walks[i], array)) != 0)
+            return rc;
+        if (end ? !whole : !walks[i].placed)
+            each |= 1u << i;
+    }
+    g->multikey |= each;
+    do
+        rc = stand_for(g, walks, array, e.v, through, whole);
+    while (rc == 0 && each && biter_next(&it, &e));
     return rc;
 }
 
@@ -177,14 +207,12 @@ static int gen(struct gen *g, struct walk *walks)
 {
     struct bval array = BVAL_MISSING;
     uint32_t through = 0, first = 0;
+    bool whole = false;
     for (uint32_t i = 0; i < g->def->n_fields; i++) {
         struct walk *w = &walks[i];
         if (w->done)
             continue;
-        struct bval v;
-        int rc = advance(g, &g->def->paths[i], w, &v);
-        if (rc != 0)
-            return rc;
+        struct bval v = advance(&g->def->paths[i], w);
         if (bval_is_missing(v))
             continue;
         if (through && v.p != array.p)
@@ -194,9 +222,10 @@ static int gen(struct gen *g, struct walk *walks)
             first = i;
         array = v;
         through |= 1u << i;
+        whole |= w->nested;
     }
     if (through)
-        return go_through(g, walks, array, through);
+        return go_through(g, walks, array, through, whole);
     return emit(g, walks);
 }
 

@@ -9,10 +9,7 @@ static int parse_natural(const uint8_t *spec, struct bval v, struct sort_spec *o
     uint32_t fields = 0;
     for (biter_init(&it, spec); biter_next(&it, &e);)
         fields++;
-    if (fields > 1)
-        return err_set(err, ERR_BAD_VALUE, "Cannot include '$natural' in compound sort: %s",
-                       err->arena ? bval_shell(err->arena, bval_from_doc(spec)) : "");
-    if (!bval_to_i64(v, false, &n) || (n != 1 && n != -1))
+    if (fields > 1 || !bval_to_i64(v, true, &n) || (n != 1 && n != -1))
         return err_set(err, ERR_BAD_VALUE, "$natural sort cannot be set to a value other than -1 or 1.");
     out->natural = (int8_t)n;
     return 0;

@@ -84,7 +84,25 @@ static const struct {
     {"{'a.b': 1, 'a.c': 1}", "{a: [{b: [1, 2], c: 5}]}", "(1, 5) (2, 5)", 3, false},
     {"{a: 1, 'a.b': 1}", "{a: [{b: 1}]}", "({ b: 1 }, 1)", 3, false},
     {"{'a.0': 1}", "{a: [7, 8]}", "(7)", 0, false},
-    {"{'a.0': 1}", "{a: [[7, 8]]}", "(7) (8)", 1, false},
+    {"{'a.0': 1}", "{a: [[7, 8]]}", "([ 7, 8 ])", 0, false},
+    {"{'a.0': 1}", "{a: [[]]}", "(undefined)", 0, false},
+    {"{'a.0': 1}", "{a: [{b: 1}, 2, 3]}", "({ b: 1 })", 0, false},
+    {"{'a.2': 1}", "{a: [[1, 2, 5]]}", "(-)", 1, false},
+    {"{'a.2': 1}", "{a: [[1, 2, 5], [3, 4, 6], [0, 1, 2]]}", "([ 0, 1, 2 ])", 0, false},
+    {"{'a.2': 1}", "{a: [[1, 2, 5], {'2': 6}]}", "(-) (6)", 1, false},
+    {"{'a.b.2': 1}", "{a: [{b: [[1, 2, 5]]}]}", "(-)", 1, false},
+    {"{'a.b.1': 1}", "{a: [{b: [1, 2]}]}", "(2)", 1, false},
+    {"{'a.0.b': 1}", "{a: [[{b: 1}]]}", "(1)", 1, false},
+    {"{'a.0.b': 1}", "{a: [{b: [1, 2]}]}", "(1) (2)", 1, false},
+    {"{'a.0.0.b': 1}", "{a: [[{b: 1}]]}", "(1)", 0, false},
+    {"{'a.0.0.b': 1}", "{a: [[{b: [1, 2, 3]}]]}", "(1) (2) (3)", 1, false},
+    {"{'a.0.0.b': 1}", "{a: [[[{b: 1}, {b: 2}]]]}", "(1) (2)", 1, false},
+    {"{'a.0.0.b': 1}", "{a: [[[[{b: 1}]]]]}", "(-)", 1, false},
+    {"{'a.0.b': 1, 'a.c': 1}", "{a: [{b: [1, 2], c: 5}]}", "(1, 5) (2, 5)", 3, false},
+    {"{'a.0': 1, 'a.b': 1}", "{a: [{b: 1}, {b: 2}]}", "({ b: 1 }, 1) ({ b: 1 }, 2)", 2, false},
+    {"{a: 1, 'a.b': 1, 'a.0.b': 1, 'a.b.0': 1, 'a.0.b.0': 1}", "{a: [{b: [1, 2]}, {b: 3}]}",
+     "({ b: 3 }, 3, 1, -, 1) ({ b: 3 }, 3, 2, -, 1) ({ b: [ 1, 2 ] }, 1, 1, 1, 1) ({ b: [ 1, 2 ] }, 2, 2, 1, 1)", 15,
+     false},
     {"{'a.1': 1}", "{a: [{'1': 4}]}", "(4)", 1, false},
     {"{'a.0.b': 1}", "{a: [{b: 7}, {b: 8}]}", "(7)", 0, false},
 };
@@ -105,6 +123,10 @@ START_TEST(parallel_arrays_are_refused)
     ck_assert_str_eq(err.msg, "cannot index parallel arrays [b] [a]");
     ck_assert_int_eq(keygen(index_of("{'a.x': 1, 'a.y': 1}", false), J("{a: {x: [1], y: [2]}}"), arena, &set, &err),
                      171);
+    /* a number leaves an array, but it has been there */
+    ck_assert_int_eq(keygen(index_of("{a: 1, 'b.0': 1}", false), J("{a: [1], b: [2]}"), arena, &set, &err), 171);
+    ck_assert_int_eq(keygen(index_of("{'a.0.b': 1, 'a.c': 1}", false), J("{a: [{b: [1], c: [2]}]}"), arena, &set, &err),
+                     171);
 }
 END_TEST
 
@@ -112,6 +134,9 @@ START_TEST(numbers_that_could_mean_two_things_are_refused)
 {
     struct keyset set;
     ck_assert_int_eq(keygen(index_of("{'a.0': 1}", false), J("{a: [{'0': 1}]}"), arena, &set, &err), 16746);
+    ck_assert_str_eq(err.msg, "Ambiguous field name found in array (do not use numeric field names in embedded "
+                              "elements in an array), field: '0' for array: { 0: { 0: 1 } }");
+    ck_assert_int_eq(keygen(index_of("{'a.0': 1}", false), J("{a: [1, {'0': 5}]}"), arena, &set, &err), 16746);
 }
 END_TEST
 

@@ -99,7 +99,8 @@ static const struct {
     {"{'a..b': 1}", 15998, "FieldPath field names may not be empty strings."},
     {"{~a: 1}", 16410, "FieldPath field names may not start with '$'. Consider using $getField or $setField."},
     {"{a: 1, a: -1}", 7472500, "$sort key must not contain duplicate keys (duplicate: 'a')"},
-    {"{a: 1, ~natural: 1}", 2, "Cannot include '$natural' in compound sort: { a: 1, $natural: 1 }"},
+    {"{a: 1, ~natural: 1}", 2, "$natural sort cannot be set to a value other than -1 or 1."},
+    {"{~natural: 1.9}", 2, "$natural sort cannot be set to a value other than -1 or 1."},
     {"{~natural: 2}", 2, "$natural sort cannot be set to a value other than -1 or 1."},
 };
 
