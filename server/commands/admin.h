@@ -5,7 +5,16 @@
 #include "server/commands/command.h"
 
 enum op_status cmd_rename_collection(struct command_ctx *cx);
+enum op_status cmd_coll_stats(struct command_ctx *cx);
+enum op_status cmd_db_stats(struct command_ctx *cx);
+enum op_status cmd_data_size(struct command_ctx *cx);
+enum op_status cmd_fsync(struct command_ctx *cx);
+enum op_status cmd_fsync_unlock(struct command_ctx *cx);
+enum op_status cmd_log_rotate(struct command_ctx *cx);
 
-extern const char *const rename_collection_fields[];
+/* clang-format off */
+extern const char *const rename_collection_fields[], *const coll_stats_fields[], *const db_stats_fields[],
+    *const data_size_fields[], *const fsync_fields[];
+/* clang-format on */
 
 #endif

@@ -43,6 +43,11 @@ const struct command commands[] = {
      "the indexes of a collection"},
     {"dropIndexes", CMD_WRITE | V1, cmd_drop_indexes, drop_indexes_fields, "deleteIndexes", "removes indexes"},
 
+    /* figures */
+    {"collStats", CMD_READ, cmd_coll_stats, coll_stats_fields, "collstats", "sizes of a collection"},
+    {"dbStats", CMD_READ, cmd_db_stats, db_stats_fields, "dbstats", "sizes of a database"},
+    {"dataSize", CMD_READ, cmd_data_size, data_size_fields, "datasize", "bytes of a collection's documents"},
+
     /* what clients ask first */
     {"hello", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC | V1, cmd_hello, NULL, NULL,
      "who is this, and what can it do"},
@@ -66,6 +71,9 @@ const struct command commands[] = {
     {"hostInfo", CMD_ADMIN | CMD_ANY_WC, cmd_host_info, none, NULL, "the machine"},
     {"getCmdLineOpts", CMD_ADMIN | CMD_ANY_WC, cmd_get_cmd_line_opts, none, NULL, "the settings as given"},
     {"getLog", CMD_ADMIN | CMD_ANY_WC, cmd_get_log, none, NULL, "the newest lines of the log"},
+    {"fsync", CMD_ADMIN | CMD_ANY_WC, cmd_fsync, fsync_fields, NULL, "flushes what is in memory"},
+    {"fsyncUnlock", CMD_ADMIN | CMD_ANY_WC, cmd_fsync_unlock, none, NULL, "ends the lock of fsync"},
+    {"logRotate", CMD_ADMIN | CMD_ANY_WC, cmd_log_rotate, none, NULL, "opens the log file anew"},
     {"listCommands", CMD_NO_AUTH | CMD_ANY_WC, cmd_list_commands, none, NULL, "this list"},
     {"shutdown", CMD_ADMIN | CMD_ANY_WC, cmd_shutdown, shutdown_fields, NULL, "ends the server"},
     {"configureFailPoint", CMD_ADMIN | CMD_ANY_WC | CMD_TEST, cmd_configure_fail_point, configure_fail_point_fields,

@@ -148,3 +148,73 @@ def test_renames_there_and_back_while_others_write(client, db):
     assert not errors
     total = sum(db[n].count_documents({}) for n in db.list_collection_names())
     assert total == done[0] + 1
+
+
+# ---- figures
+
+
+def test_coll_stats_counts_what_is_there(db):
+    db.c.create_index("a")
+    db.c.insert_many([{"_id": i, "a": "x" * 20} for i in range(100)])  # 42 bytes each
+    s = db.command("collStats", "c")
+    assert (s["ns"], s["count"], s["size"], s["avgObjSize"]) == (f"{db.name}.c", 100, 4200, 42)
+    assert s["nindexes"] == 2 and list(s["indexSizes"]) == ["_id_", "a_1"] and s["scaleFactor"] == 1
+    assert s["totalSize"] == s["storageSize"] + s["totalIndexSize"] and s["capped"] is False
+    s = db.command("collStats", "c", scale=1024)
+    assert (s["size"], s["avgObjSize"], s["scaleFactor"]) == (4, 42, 1024)
+    db.c.delete_many({"_id": {"$lt": 90}})
+    assert db.command("collStats", "c")["size"] == 420
+    fails(db, 51024, "collStats", "c", scale=0, text="BSON field 'scale' value must be >= 1, actual value '0'")
+    fails(db, 40415, "collStats", "c", surprise=1)
+    s = db.command("collStats", "none")
+    assert (s["count"], s["size"], s["nindexes"], s["indexSizes"]) == (0, 0, 0, {}) and "avgObjSize" not in s
+
+
+def test_figures_on_disk_after_a_flush(client, db):
+    db.c.create_index("a")
+    db.c.insert_many([{"_id": i, "a": i, "b": str(i) * 30} for i in range(3000)])
+    client.admin.command("fsync")
+    s = db.command("collStats", "c")
+    assert s["storageSize"] > 10000 and all(n > 1000 for n in s["indexSizes"].values())
+    assert s["totalIndexSize"] == sum(s["indexSizes"].values())
+
+
+def test_db_stats(client, db):
+    db.a.insert_many([{"_id": i} for i in range(10)])
+    db.b.insert_many([{"_id": i, "x": 1.5} for i in range(10)])
+    db.b.create_index("x")
+    s = db.command("dbStats")
+    assert (s["db"], s["collections"], s["views"], s["objects"], s["indexes"]) == (db.name, 2, 0, 20, 3)
+    assert s["dataSize"] == 10 * 14 + 10 * 25 and s["avgObjSize"] == 19.5
+    assert isinstance(s["objects"], Int64) and isinstance(s["dataSize"], float)
+    assert s["fsTotalSize"] >= s["fsUsedSize"] > 0 and s["totalSize"] == s["storageSize"] + s["indexSize"]
+    assert db.command("dbStats", scale=10, freeStorage=1)["dataSize"] == 39
+    none = client[db.name + "_none"].command("dbStats")
+    assert (none["collections"], none["objects"], none["avgObjSize"]) == (0, 0, 0)
+
+
+def test_data_size(db):
+    db.c.insert_many([{"_id": i} for i in range(10)])
+    s = db.command("dataSize", f"{db.name}.c")
+    assert (s["estimate"], s["size"], s["numObjects"]) == (False, 140, 10) and s["millis"] >= 0
+    assert db.command("dataSize", f"{db.name}.none")["size"] == 0
+    fails(db, 73, "dataSize", "nodot")
+    fails(db, 238, "dataSize", f"{db.name}.c", keyPattern={"_id": 1}, min={"_id": 1}, max={"_id": 2})
+
+
+# ---- fsync, logRotate
+
+
+def test_fsync(client, db):
+    db.c.insert_one({"_id": 1})
+    assert client.admin.command("fsync") == {"numFiles": 1, "ok": 1.0}
+    fails(client.admin, 238, "fsync", lock=True)
+    fails(client.admin, 20, "fsyncUnlock", text="fsyncUnlock called when not locked")
+    fails(db, 13, "fsync")
+    assert db.c.find_one() == {"_id": 1}
+
+
+def test_log_rotate(client):
+    assert client.admin.command("logRotate") == {"ok": 1.0}
+    assert client.admin.command("logRotate", "server") == {"ok": 1.0}
+    fails(client.admin, 6221500, "logRotate", "audit")
