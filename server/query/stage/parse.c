@@ -18,11 +18,13 @@ static int parse_sort(struct parse *p, struct bval v, struct stage_spec *out)
     out->kind = STAGE_SORT;
     if (v.type != BSON_TYPE_DOCUMENT)
         return err_set(p->err, 15973, "the $sort key specification must be an object");
+    if (!bval_is_missing(
+            bdoc_get(bval_doc(v), "$natural"))) /* the order of records is find's alone: here it is a path */
+        return err_set(p->err, 16410,
+                       "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
     int rc = sort_parse(p->arena, bval_doc(v), &out->sort, p->err);
     if (rc != 0)
         return rc;
-    if (out->sort.natural)
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "$natural in a $sort stage is not implemented");
     return out->sort.n ? 0 : err_set(p->err, 15976, "$sort stage must have at least one sort key");
 }
 

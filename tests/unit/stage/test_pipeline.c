@@ -42,6 +42,8 @@ START_TEST(malformed_pipelines_are_refused)
         {"[{~sort: 1}]", 15973, "the $sort key specification must be an object"},
         {"[{~sort: {}}]", 15976, "$sort stage must have at least one sort key"},
         {"[{~sort: {a: 2}}]", 15975, NULL},
+        {"[{~sort: {~natural: 1}}]", 16410, NULL},
+        {"[{~sort: {a: 1, ~natural: 1}}]", 16410, NULL},
         {"[{~sort: {a: 'x'}}]", 15974, NULL},
         {"[{~project: 1}]", 15969, "$project specification must be an object"},
         {"[{~project: {}}]", 51272,
