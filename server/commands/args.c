@@ -6,13 +6,13 @@ static bool absent(struct bval v)
     return bval_is_missing(v) || v.type == BSON_TYPE_NULL || v.type == BSON_TYPE_UNDEFINED;
 }
 
-static int wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected)
+int arg_wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected)
 {
     return err_set(&cx->op.err, ERR_TYPE_MISMATCH, "BSON field '%s.%s' is the wrong type '%s', expected %s",
                    cx->cmd->name, field, bval_type_name(v.type), expected);
 }
 
-static int missing(struct command_ctx *cx, const char *field)
+int arg_missing(struct command_ctx *cx, const char *field)
 {
     return err_set(&cx->op.err, ERR_IDL_FAILED_TO_PARSE, "BSON field '%s.%s' is missing but a required field",
                    cx->cmd->name, field);
@@ -24,9 +24,9 @@ int arg_string(struct command_ctx *cx, const char *field, const char **out, bool
     uint32_t n;
     *out = NULL;
     if (absent(v))
-        return required ? missing(cx, field) : 0;
+        return required ? arg_missing(cx, field) : 0;
     if (v.type != BSON_TYPE_UTF8)
-        return wrong_type(cx, field, v, "type 'string'");
+        return arg_wrong_type(cx, field, v, "type 'string'");
     *out = bval_str(v, &n);
     if (strlen(*out) != n)
         return err_set(&cx->op.err, ERR_BAD_VALUE, "BSON field '%s.%s' must not have a null byte", cx->cmd->name,
@@ -42,7 +42,7 @@ int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out)
     if (absent(v))
         return 0;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return wrong_type(cx, field, v, "type 'object'");
+        return arg_wrong_type(cx, field, v, "type 'object'");
     *out = bval_doc(v);
     return 0;
 }
@@ -54,7 +54,7 @@ int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min
     if (absent(v))
         return 0;
     if (!bval_is_number(v))
-        return wrong_type(cx, field, v, "types '[long, int, decimal, double']");
+        return arg_wrong_type(cx, field, v, "types '[long, int, decimal, double']");
     if (!bval_to_i64(v, false, out)) { /* out of range, as large as can be; not a number is none */
         double d = bval_to_f64(v);
         *out = d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
@@ -75,7 +75,7 @@ int arg_bool(struct command_ctx *cx, const char *field, bool dflt, bool *out)
     if (absent(v))
         return 0;
     if (v.type != BSON_TYPE_BOOL && !bval_is_number(v))
-        return wrong_type(cx, field, v, "types '[bool, long, int, decimal, double']");
+        return arg_wrong_type(cx, field, v, "types '[bool, long, int, decimal, double']");
     *out = bval_truthy(v);
     return 0;
 }

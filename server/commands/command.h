@@ -109,6 +109,9 @@ OV_MUST_CHECK int arg_string(struct command_ctx *cx, const char *field, const ch
 OV_MUST_CHECK int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out); /* empty document when absent */
 OV_MUST_CHECK int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min, int64_t *out); /* any number; < min: 51024 */
 OV_MUST_CHECK int arg_bool(struct command_ctx *cx, const char *field, bool dflt, bool *out); /* bool or number */
+/* The errors themselves, for what has no function of its own. `expected`: "type 'array'", "types '[string, object]'". Both return the code. */
+int arg_wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected);
+int arg_missing(struct command_ctx *cx, const char *field);
 OV_MUST_CHECK int arg_collection(struct command_ctx *cx, const char **out); /* the first field's value; name rules 73 */
 enum op_status command_fail(struct command_ctx *cx, int code, const char *fmt, ...) OV_PRINTF(3, 4); /* sets op.err, returns OP_DONE */
 /* An engine result as the client's error (112, 14031, 11602 …). */

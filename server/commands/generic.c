@@ -7,12 +7,6 @@
 
 typedef int (*generic_fn)(struct command_ctx *cx, const struct belem *e);
 
-static int wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected)
-{
-    return err_set(&cx->op.err, ERR_TYPE_MISMATCH, "BSON field '%s.%s' is the wrong type '%s', expected %s",
-                   cx->cmd->name, field, bval_type_name(v.type), expected);
-}
-
 static bool absent(struct bval v)
 {
     return v.type == BSON_TYPE_NULL || v.type == BSON_TYPE_UNDEFINED;
@@ -25,12 +19,12 @@ static int take_anything(struct command_ctx *cx, const struct belem *e)
 
 static int take_doc(struct command_ctx *cx, const struct belem *e)
 {
-    return e->v.type == BSON_TYPE_DOCUMENT || absent(e->v) ? 0 : wrong_type(cx, e->name, e->v, "type 'object'");
+    return e->v.type == BSON_TYPE_DOCUMENT || absent(e->v) ? 0 : arg_wrong_type(cx, e->name, e->v, "type 'object'");
 }
 
 static int take_bool(struct command_ctx *cx, const struct belem *e)
 {
-    return e->v.type == BSON_TYPE_BOOL || absent(e->v) ? 0 : wrong_type(cx, e->name, e->v, "type 'bool'");
+    return e->v.type == BSON_TYPE_BOOL || absent(e->v) ? 0 : arg_wrong_type(cx, e->name, e->v, "type 'bool'");
 }
 
 static int take_lsid(struct command_ctx *cx, const struct belem *e)
@@ -60,7 +54,7 @@ static int take_max_time(struct command_ctx *cx, const struct belem *e)
     if (absent(e->v))
         return 0;
     if (!bval_is_number(e->v))
-        return wrong_type(cx, e->name, e->v, "types '[long, int, decimal, double']");
+        return arg_wrong_type(cx, e->name, e->v, "types '[long, int, decimal, double']");
     if (!bval_to_i64(e->v, false, &ms))
         ms = -1;
     if (ms < 0)
@@ -85,7 +79,7 @@ static int take_read_preference(struct command_ctx *cx, const struct belem *e)
     if (bval_is_missing(mode))
         return 0;
     if (mode.type != BSON_TYPE_UTF8)
-        return wrong_type(cx, "$readPreference.mode", mode, "type 'string'");
+        return arg_wrong_type(cx, "$readPreference.mode", mode, "type 'string'");
     for (size_t i = 0; i < OV_LEN(modes); i++)
         if (strcmp(modes[i], bval_str(mode, &n)) == 0)
             return 0;
@@ -137,15 +131,15 @@ static int write_concern_field(struct command_ctx *cx, const struct belem *e, bo
     }
     if (strcmp(e->name, "j") == 0 || strcmp(e->name, "fsync") == 0) {
         if (!bval_is_number(e->v) && e->v.type != BSON_TYPE_BOOL)
-            return wrong_type(cx, arena_printf(cx->op.arena, "writeConcern.%s", e->name), e->v,
-                              "types '[bool, long, int, decimal, double']");
+            return arg_wrong_type(cx, arena_printf(cx->op.arena, "writeConcern.%s", e->name), e->v,
+                                  "types '[bool, long, int, decimal, double']");
         *(e->name[0] == 'j' ? j : fsync) = bval_truthy(e->v);
         return 0;
     }
     if (strcmp(e->name, "wtimeout") == 0)
         return bval_is_number(e->v)
                    ? 0
-                   : wrong_type(cx, "writeConcern.wtimeout", e->v, "types '[long, int, decimal, double']");
+                   : arg_wrong_type(cx, "writeConcern.wtimeout", e->v, "types '[long, int, decimal, double']");
     if (strncmp(e->name, "wOpTime", 7) == 0 || strcmp(e->name, "provenance") == 0 ||
         strcmp(e->name, "getLastError") == 0 || strcmp(e->name, "wElectionId") == 0)
         return 0;
@@ -196,7 +190,7 @@ static int take_api_version(struct command_ctx *cx, const struct belem *e)
 {
     uint32_t n;
     if (e->v.type != BSON_TYPE_UTF8)
-        return wrong_type(cx, e->name, e->v, "type 'string'");
+        return arg_wrong_type(cx, e->name, e->v, "type 'string'");
     if (strcmp(bval_str(e->v, &n), "1") != 0)
         return err_set(&cx->op.err, ERR_API_VERSION_ERROR, "API version must be \"1\"");
     return 0;

@@ -17,9 +17,7 @@ static int parse_args(struct command_ctx *cx, struct get_more_args *a)
 {
     struct bval id = bdoc_get(cx->req->body, cx->req->name);
     if (id.type != BSON_TYPE_INT64)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "BSON field 'getMore.getMore' is the wrong type '%s', expected type 'long'",
-                       bval_type_name(id.type));
+        return arg_wrong_type(cx, "getMore", id, "type 'long'");
     a->id = bval_i64(id);
     int rc = arg_string(cx, "collection", &a->coll, true);
     if (rc == 0 && a->coll[0] == 0)
@@ -121,16 +119,12 @@ static int check_ids(struct command_ctx *cx, struct bval ids)
     struct biter it;
     struct belem e;
     if (bval_is_missing(ids))
-        return err_set(&cx->op.err, 40414, "BSON field 'killCursors.cursors' is missing but a required field");
+        return arg_missing(cx, "cursors");
     if (ids.type != BSON_TYPE_ARRAY)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "BSON field 'killCursors.cursors' is the wrong type '%s', expected type 'array'",
-                       bval_type_name(ids.type));
+        return arg_wrong_type(cx, "cursors", ids, "type 'array'");
     for (biter_init(&it, bval_doc(ids)); biter_next(&it, &e);)
         if (e.v.type != BSON_TYPE_INT64)
-            return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                           "BSON field 'killCursors.cursors.%s' is the wrong type '%s', expected type 'long'", e.name,
-                           bval_type_name(e.v.type));
+            return arg_wrong_type(cx, arena_printf(cx->op.arena, "cursors.%s", e.name), e.v, "type 'long'");
     return 0;
 }
 

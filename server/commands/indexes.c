@@ -34,16 +34,12 @@ static int parse_specs(struct command_ctx *cx, struct create_indexes *s)
     struct biter it;
     struct belem e;
     if (bval_is_missing(v))
-        return err_set(&cx->op.err, 40414, "BSON field 'createIndexes.indexes' is missing but a required field");
+        return arg_missing(cx, "indexes");
     if (v.type != BSON_TYPE_ARRAY)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "BSON field 'createIndexes.indexes' is the wrong type '%s', expected type 'array'",
-                       bval_type_name(v.type));
+        return arg_wrong_type(cx, "indexes", v, "type 'array'");
     for (biter_init(&it, bval_doc(v)); biter_next(&it, &e); s->n++)
         if (e.v.type != BSON_TYPE_DOCUMENT)
-            return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                           "BSON field 'createIndexes.indexes.%s' is the wrong type '%s', expected type 'object'",
-                           e.name, bval_type_name(e.v.type));
+            return arg_wrong_type(cx, arena_printf(cx->op.arena, "indexes.%s", e.name), e.v, "type 'object'");
     if (s->n == 0)
         return err_set(&cx->op.err, ERR_BAD_VALUE, "Must specify at least one index to create");
     s->defs = arena_zalloc(cx->op.arena, s->n * sizeof(*s->defs));
@@ -395,10 +391,8 @@ static int add_by_key(struct command_ctx *cx, struct drop_indexes *s, const stru
 static int wrong_index_type(struct command_ctx *cx, struct bval v)
 {
     if (bval_is_missing(v))
-        return err_set(&cx->op.err, 40414, "BSON field 'dropIndexes.index' is missing but a required field");
-    return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                   "BSON field 'dropIndexes.index' is the wrong type '%s', expected types '[string, object, array]'",
-                   bval_type_name(v.type));
+        return arg_missing(cx, "index");
+    return arg_wrong_type(cx, "index", v, "types '[string, object, array]'");
 }
 
 static int add_listed(struct command_ctx *cx, struct drop_indexes *s, const struct collection *coll,

@@ -39,9 +39,10 @@ static enum op_status check_ids(struct command_ctx *cx)
     struct bval v = bdoc_get(cx->req->body, cx->req->name);
     struct biter it;
     struct belem e;
-    if (v.type != BSON_TYPE_ARRAY)
-        return command_fail(cx, ERR_TYPE_MISMATCH, "BSON field '%s.%s' is the wrong type '%s', expected type 'array'",
-                            cx->cmd->name, cx->cmd->name, bval_type_name(v.type));
+    if (v.type != BSON_TYPE_ARRAY) {
+        arg_wrong_type(cx, cx->cmd->name, v, "type 'array'");
+        return OP_DONE;
+    }
     for (biter_init(&it, bval_doc(v)); biter_next(&it, &e);)
         if (check_id(cx, e.v) != 0)
             break;
