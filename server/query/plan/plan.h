@@ -15,24 +15,27 @@ enum plan_kind {
 };
 struct plan_interval { /* byte range of encoded keys: from <= key < to */
     struct slice from, to;
-    uint32_t prefix; /* with plan.merge: so many bytes, equal in all its keys, stand before the fields of the asked order */
+    uint32_t
+        prefix; /* with plan.merge: so many bytes, equal in all its keys, stand before the fields of the asked order */
 };
 struct plan {
     enum plan_kind kind;
-    const struct index_def *index; /* POINTS, IXSCAN */
+    const struct index_def *index;   /* POINTS, IXSCAN */
     struct plan_interval *intervals; /* in key order */
     uint32_t n_intervals;
     bool reverse;
-    bool sorted;                  /* rows come in the asked order: no sort stage */
-    bool merge;                   /* each interval gives rows in the asked order: exec merges them on what follows each one's prefix.
+    bool sorted; /* rows come in the asked order: no sort stage */
+    bool merge;  /* each interval gives rows in the asked order: exec merges them on what follows each one's prefix.
                                      Not set (rows of interval after interval): the whole is in that order already, or need not be */
-    bool dedup;                   /* a multikey index can give one record several times */
-    const struct match *filter;   /* what each fetched document must still match (the whole filter: cheap and always right) */
+    bool dedup;  /* a multikey index can give one record several times */
+    const struct match
+        *filter; /* what each fetched document must still match (the whole filter: cheap and always right) */
     const struct sort_spec *sort;
 };
 /* `coll` may be NULL (PLAN_EMPTY). hint: BSON_TYPE_EOD none, string (index name) or document (key pattern or {$natural: ±1});
  * unknown: ERR_BAD_VALUE "hint provided does not correspond to an existing index". snapshot_ts: indexes ready later are ignored. */
-OV_MUST_CHECK int plan_make(struct arena *a, const struct collection *coll, const struct match *filter, const struct sort_spec *sort, struct bval hint,
-                            uint64_t snapshot_ts, struct plan *out, struct err *err);
+OV_MUST_CHECK int plan_make(struct arena *a, const struct collection *coll, const struct match *filter,
+                            const struct sort_spec *sort, struct bval hint, uint64_t snapshot_ts, struct plan *out,
+                            struct err *err);
 
 #endif
