@@ -113,8 +113,12 @@ static int take_setting(struct config *c, struct args *a, const char *flag, cons
     const char *value;
     static const char types[] = {'i', 'd', 'b', 's', 's', 's', 's'};
     int rc;
-    if (strcmp(s->key, "systemLog.verbosity") == 0)
-        return take_verbose(c, eq ? strspn(eq + 1, "v") : 1, err);
+    if (strcmp(s->key, "systemLog.verbosity") == 0) {
+        size_t v = eq ? strspn(eq + 1, "v") : 1;
+        if (v == 0 || (eq && eq[1 + v]))
+            return err_set(err, ERR_BAD_VALUE, "--verbose: must be v, vv … vvvvv, not \"%s\"", eq + 1);
+        return take_verbose(c, v, err);
+    }
     if ((rc = value_of(a, flag, eq, s->type != SETTING_BOOL, &value, err)) != 0)
         return rc;
     if (!value)
@@ -144,6 +148,9 @@ static int read_line(struct config *c, int argc, char **argv, bool first_pass, s
             return err_set(err, ERR_BAD_VALUE, "%s: unknown option; see --help", arg);
         const char *eq = strchr(arg, '=');
         char *flag = arena_strndup(c->arena, arg + 2, eq ? (size_t)(eq - arg - 2) : strlen(arg + 2));
+        bool asks = strcmp(flag, "help") == 0 || strcmp(flag, "version") == 0;
+        if (asks && eq)
+            return err_set(err, ERR_BAD_VALUE, "--%s: takes no value", flag);
         if (strcmp(flag, "help") == 0) {
             c->action = CONFIG_HELP;
         } else if (strcmp(flag, "version") == 0) {

@@ -85,8 +85,43 @@ static const struct {
     {"systemLog.timeStampFormat", "timeStampFormat", "is not available yet"},
     {"systemLog.component.", NULL, "is not available yet"},
     {"processManagement.timeZoneInfo", "timeZoneInfo", "is not available yet"},
+    {"net.listenBacklog", NULL, "is not available yet"},
     {"cloud.", NULL, "is not available"},
     {"snmp.", NULL, "is not available"},
+};
+
+/* Flags of mongod that come in families, by how they start, and single ones whose key is not in the table above. */
+static const struct {
+    const char *start;
+    bool whole; /* the name is all of the flag */
+} refused_flags[] = {
+    {"tls", false},
+    {"ssl", false},
+    {"wiredTiger", false},
+    {"audit", false},
+    {"ldap", false},
+    {"kmip", false},
+    {"inMemory", false},
+    {"encryption", false},
+    {"enableEncryption", true},
+    {"noauth", true},
+    {"transitionToAuth", true},
+    {"clusterAuthMode", true},
+    {"clusterIpSourceAllowlist", true},
+    {"redactClientLogData", true},
+    {"noscripting", true},
+    {"filePermissions", true},
+    {"nounixsocket", true},
+    {"listenBacklog", true},
+    {"slowOpSampleRate", true},
+    {"profileFilter", true},
+    {"repair", true},
+    {"restore", true},
+    {"upgrade", true},
+    {"shutdown", true},
+    {"sysinfo", true},
+    {"configExpand", true},
+    {"outputConfig", true},
 };
 
 const struct setting *setting_by_key(const char *key)
@@ -132,6 +167,10 @@ const char *setting_refused_flag(const char *flag)
     for (size_t i = 0; i < OV_LEN(refused); i++)
         if (refused[i].flag && strcmp(refused[i].flag, flag) == 0)
             return refused[i].why;
+    for (size_t i = 0; i < OV_LEN(refused_flags); i++)
+        if (strncmp(refused_flags[i].start, flag, strlen(refused_flags[i].start)) == 0 &&
+            (!refused_flags[i].whole || !flag[strlen(refused_flags[i].start)]))
+            return "is not available yet";
     return NULL;
 }
 

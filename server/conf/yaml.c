@@ -81,7 +81,7 @@ static const char *joined(struct reader *r, const yaml_node_t *n)
             buf_byte(&b, ',');
         buf_append(&b, text, strlen(text));
     }
-    const char *out = arena_strndup(r->c->arena, (const char *)b.p, b.len);
+    const char *out = arena_strndup(r->c->arena, b.len ? (const char *)b.p : "", b.len);
     buf_free(&b);
     return out;
 }

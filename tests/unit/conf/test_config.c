@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "server/base/buf.h"
+#include "server/conf/settings_private.h"
 #include "tests/lib/test.h"
 
 static struct config c;
@@ -114,6 +115,7 @@ START_TEST(what_is_wrong_in_a_file_is_told_with_its_line)
     refused("net:\n  port:\n", "f.conf:2: net.port: has no value that it can take");
     refused("net:\n  port: 1\n  port: 2\n", "f.conf:3: net.port: is given twice");
     refused("net:\n  bindIp: 'a,,b'\n", "f.conf:2: net.bindIp: has an empty address");
+    refused("net:\n  bindIp: []\n", "f.conf:2: net.bindIp: has an empty address");
     refused("net:\n  bindIp: [a, [b]]\n", "f.conf:2: net.bindIp: has no value that it can take");
     refused("net:\n  compression:\n    compressors: lzma\n", "f.conf:3: net.compression.compressors: must be of ");
     refused("storage:\n  compression: lzma\n", "f.conf:2: storage.compression: must be one of none,lz4,zstd,snappy");
@@ -177,12 +179,184 @@ START_TEST(what_is_wrong_on_the_command_line)
         {"--setParameter", "a", "--setParameter: must be name=value, not \"a\""},
         {"--setParameter", "a=1", "--setParameter a: there is no such parameter"},
         {"--ipv6", "-vvvvvv", "-v: must be 0 to 5, not 6"},
+        {"--ipv6", "--verbose=2", "--verbose: must be v, vv … vvvvv, not \"2\""},
+        {"--ipv6", "--verbose=", "--verbose: must be v, vv … vvvvv, not \"\""},
+        {"--ipv6", "--verbose=vx", "--verbose: must be v, vv … vvvvv, not \"vx\""},
+        {"--ipv6", "--help=1", "--help: takes no value"},
+        {"--ipv6", "--version=1", "--version: takes no value"},
+        {"--tlsAllowInvalidHostnames", "--ipv6", "--tlsAllowInvalidHostnames: is not available yet"},
+        {"--wiredTigerJournalCompressor", "none", "--wiredTigerJournalCompressor: is not available yet"},
+        {"--ipv6", "--repair", "--repair: is not available yet"},
+        {"--ipv6", "--repaired", "--repaired: unknown option; see --help"},
         {"--config", "/nonexistent/f", "/nonexistent/f: No such file or directory"},
     };
     for (size_t i = 0; i < OV_LEN(rows); i++) {
         ck_assert_int_eq(LINE(rows[i].a, rows[i].b), ERR_BAD_VALUE);
         ck_assert_str_eq(err.msg, rows[i].message);
     }
+}
+END_TEST
+
+/* A row of the table for each setting: two texts that it takes and one that it refuses. */
+static const struct {
+    const char *key, *one, *other, *wrong;
+} rows[] = {
+    {"storage.dbPath", "/a", "/b", ""},
+    {"storage.cacheSizeGB", "0.5", "2", "0.001"},
+    {"storage.journal.commitIntervalMs", "1", "500", "501"},
+    {"storage.compression", "none", "zstd", "LZ4"},
+    {"net.port", "1", "65535", "-1"},
+    {"net.bindIp", "10.0.0.1", "a.example", "a,"},
+    {"net.bindIpAll", "true", "false", "yes"},
+    {"net.ipv6", "true", "false", "yes"},
+    {"net.maxIncomingConnections", "5", "6", "4"},
+    {"net.loops", "1", "8", "9"},
+    {"net.workers", "1", "256", "257"},
+    {"net.compression.compressors", "snappy", "zstd", "disabled,zstd"},
+    {"systemLog.path", "/a", "/b", ""},
+    {"systemLog.logAppend", "true", "false", "1"},
+    {"systemLog.verbosity", "1", "5", "6"},
+    {"systemLog.rotateSizeMB", "1", "2", "1.5"},
+    {"processManagement.fork", "true", "false", "1"},
+    {"processManagement.pidFilePath", "/a", "/b", ""},
+    {"replication.replSetName", "a", "b", ""},
+    {"replication.advertisedHost", "a:1", "b:1", ""},
+};
+
+/* What the field of `s` holds, as a text. */
+static const char *held(const struct setting *s)
+{
+    static char out[256];
+    const char *field = (const char *)&c + s->at;
+    switch (s->type) {
+    case SETTING_INT:
+    case SETTING_ENUM:
+        snprintf(out, sizeof(out), "%lld", (long long)*(const int64_t *)field);
+        break;
+    case SETTING_DOUBLE:
+        snprintf(out, sizeof(out), "%g", *(const double *)field);
+        break;
+    case SETTING_BOOL:
+        return *(const bool *)field ? "true" : "false";
+    case SETTING_SET:
+        snprintf(out, sizeof(out), "%u", *(const uint32_t *)field);
+        break;
+    case SETTING_STRING:
+    case SETTING_LIST:
+        snprintf(out, sizeof(out), "%s", *(const char *const *)field ? *(const char *const *)field : "");
+        break;
+    }
+    return out;
+}
+
+/* What the field holds for the text `value`, written here by hand. */
+static const char *wanted(const struct setting *s, const char *value)
+{
+    static const struct {
+        const char *name, *held;
+    } names[] = {{"none", "0"}, {"zstd", "2"}}, sets[] = {{"snappy", "2"}, {"zstd", "8"}};
+    for (size_t i = 0; i < 2; i++) {
+        if (s->type == SETTING_ENUM && strcmp(names[i].name, value) == 0)
+            return names[i].held;
+        if (s->type == SETTING_SET && strcmp(sets[i].name, value) == 0)
+            return sets[i].held;
+    }
+    return value;
+}
+
+/* A file with `value` for `s`, and with what that setting needs beside it. */
+static void as_file(struct buf *b, const struct setting *s, const char *value)
+{
+    int depth = 0;
+    const char *p = s->key;
+    b->len = 0;
+    for (const char *dot; (dot = strchr(p, '.')); p = dot + 1, depth++)
+        buf_printf(b, "%*s%.*s:\n", 2 * depth, "", (int)(dot - p), p);
+    buf_printf(b, "%*s%s: '%s'\n", 2 * depth, "", p, value);
+    if (strcmp(s->key, "replication.advertisedHost") == 0)
+        buf_printf(b, "  replSetName: x\n");
+    if (strcmp(s->key, "processManagement.fork") == 0)
+        buf_printf(b, "systemLog:\n  path: /x\n");
+}
+
+/* `value` for `s` on the command line, after `first` if that is not NULL. */
+static int by_flag(const struct setting *s, const char *first, const char *value, const char *file)
+{
+    static char a[128], b[128];
+    static const char v[] = "vvvvv";
+    const char *args[8] = {"octavod", b, "--replSet=x", "--logpath=/x"};
+    int n = 4;
+    bool verbose = strcmp(s->flag, "verbose") == 0;
+    snprintf(b, sizeof(b), "--%s=%.*s", s->flag, verbose ? atoi(value) : 100, verbose ? v : value);
+    if (strcmp(s->flag, "replSet") == 0)
+        args[2] = "--logpath=/x", n = 3;
+    if (strcmp(s->flag, "logpath") == 0)
+        n = 3;
+    if (first) {
+        snprintf(a, sizeof(a), "--%s=%.*s", s->flag, verbose ? atoi(first) : 100, verbose ? v : first);
+        args[n++] = b;
+        args[1] = a;
+    }
+    if (file) {
+        args[n++] = "-f";
+        args[n++] = file;
+    }
+    return line(n, args);
+}
+
+static void write_file(const char *path, const struct buf *b)
+{
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(b->p, 1, b->len, f), b->len);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(every_setting_by_file_and_by_flag)
+{
+    struct buf b;
+    char path[] = "/tmp/octavo-conf-XXXXXX", start[160];
+    close(mkstemp(path));
+    buf_init(&b);
+    size_t n = 0;
+    for (const struct setting *s = settings; s->key; s++, n++) {
+        ck_assert_msg(n < OV_LEN(rows) && strcmp(rows[n].key, s->key) == 0, "no row for %s in this test", s->key);
+        const char *one = rows[n].one, *other = rows[n].other;
+
+        as_file(&b, s, one);
+        write_file(path, &b);
+        ck_assert_msg(config_load_text("f.conf", (char *)b.p, b.len, &c, &err) == 0, "%s", err.msg);
+        ck_assert_str_eq(held(s), wanted(s, one));
+        ck_assert_str_eq(c.given[0].key, s->key);
+        ck_assert_str_eq(c.given[0].value, one);
+
+        ck_assert_msg(by_flag(s, NULL, one, NULL) == 0, "%s", err.msg);
+        ck_assert_str_eq(held(s), wanted(s, one));
+        ck_assert_msg(by_flag(s, one, other, NULL) == 0, "%s", err.msg);
+        ck_assert_str_eq(held(s), wanted(s, other)); /* the last wins */
+        ck_assert_msg(by_flag(s, NULL, other, path) == 0, "%s", err.msg);
+        ck_assert_str_eq(held(s), wanted(s, other)); /* a flag wins over the file */
+
+        as_file(&b, s, rows[n].wrong);
+        int lines = 1;
+        for (const char *p = s->key; (p = strchr(p, '.')); p++)
+            lines++;
+        snprintf(start, sizeof(start), "f.conf:%d: %s: ", lines, s->key);
+        config_free(&c);
+        err_clear(&err);
+        ck_assert_int_eq(config_load_text("f.conf", (char *)b.p, b.len, &c, &err), ERR_BAD_VALUE);
+        ck_assert_msg(strncmp(err.msg, start, strlen(start)) == 0, "%s: %s", start, err.msg);
+        if (strcmp(s->flag, "verbose") != 0) { /* its own forms are tested above */
+            snprintf(start, sizeof(start), "--%s: ", s->flag);
+            ck_assert_int_eq(by_flag(s, NULL, rows[n].wrong, NULL), ERR_BAD_VALUE);
+            ck_assert_msg(strncmp(err.msg, start, strlen(start)) == 0, "%s: %s", start, err.msg);
+        }
+        config_free(&c);
+        err_clear(&err);
+    }
+    ck_assert_uint_eq(n, OV_LEN(rows));
+    buf_free(&b);
+    unlink(path);
 }
 END_TEST
 
@@ -266,6 +440,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, settings_that_need_each_other);
     tcase_add_test(tc, flags_in_each_form_and_the_last_wins);
     tcase_add_test(tc, what_is_wrong_on_the_command_line);
+    tcase_add_test(tc, every_setting_by_file_and_by_flag);
     tcase_add_test(tc, flags_win_over_the_file_wherever_they_stand);
     tcase_add_test(tc, help_and_version_come_before_errors_of_files);
     tcase_add_test(tc, the_sample_file_is_up_to_date_and_says_nothing);
