@@ -9,6 +9,7 @@
 #include "server/base/mutex.h"
 
 struct catalog;
+struct match; /* server/query/match/match.h */
 
 struct collection { /* immutable; reference counted */
     _Atomic int refs;
@@ -17,6 +18,9 @@ struct collection { /* immutable; reference counted */
     uint8_t uuid[16];
     uint64_t records;    /* keyspace of the documents: key = record id, 8 bytes big-endian */
     const uint8_t *options; /* BSON, as listCollections shows it */
+    const struct match *validator; /* what documents have to match; NULL: anything */
+    bool validator_moderate;       /* not those that did not match before */
+    bool validator_warns;          /* a failure is only logged */
     struct index_def *indexes; /* [0] is _id_ */
     uint32_t n_indexes;
     struct collection_rt *rt; /* shared by all versions */

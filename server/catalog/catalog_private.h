@@ -66,6 +66,11 @@ void definition_write(const struct definition *d, struct buf *out); /* as a row'
 OV_MUST_CHECK bool definition_read(struct slice key, struct slice value, struct arena *a, struct definition *out);
 extern const uint8_t ID_INDEX_SPEC[], EMPTY_DOC[];
 
+/* ---- validator.c ---- */
+
+/* Sets the validator of a new definition by its options. Errors: those of the filter. */
+OV_MUST_CHECK int definition_validator(struct collection *coll, struct err *err);
+
 /* ---- names.c ---- */
 
 /* May a collection of this name be made? ERR_INVALID_NAMESPACE. */

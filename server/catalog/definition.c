@@ -90,6 +90,10 @@ struct collection *definition_new(const struct definition *d, struct err *err)
     coll->options = arena_dup(a, d->options, bdoc_len(d->options));
     coll->indexes = arena_zalloc(a, d->n_indexes * sizeof(*coll->indexes));
     coll->rt = share_rt(d->rt);
+    if (definition_validator(coll, err) != 0) {
+        free_definition(coll);
+        return NULL;
+    }
     for (uint32_t i = 0; i < d->n_indexes; i++)
         if (make_index(coll, i, &d->indexes[i], err) != 0) {
             free_definition(coll);

@@ -1,6 +1,8 @@
 /* create, drop, dropDatabase. */
 #include "server/commands/ddl.h"
 
+#include "server/commands/coll_mod.h"
+
 const char *const create_fields[] = {
     "capped",
     "size",
@@ -21,6 +23,7 @@ const char *const create_fields[] = {
     "changeStreamPreAndPostImages",
     "encryptedFields",
     "flags",
+    "usePowerOf2Sizes",
     "temp",
     NULL,
 };
@@ -64,10 +67,10 @@ static bool simple_collation(const uint8_t *collation)
 static bool plain_options(struct command_ctx *cx)
 {
     static const char *const refused[] = {"viewOn", "timeseries", "clusteredIndex", "encryptedFields"};
-    const uint8_t *body = cx->req->body, *validator, *collation, *images;
+    const uint8_t *body = cx->req->body, *collation, *images;
     bool capped, auto_index;
     if (arg_bool(cx, "capped", false, &capped) != 0 || arg_bool(cx, "autoIndexId", true, &auto_index) != 0 ||
-        arg_doc(cx, "validator", &validator) != 0 || arg_doc(cx, "collation", &collation) != 0 ||
+        arg_doc(cx, "collation", &collation) != 0 ||
         arg_doc(cx, "changeStreamPreAndPostImages", &images) != 0)
         return false;
     for (size_t i = 0; i < OV_LEN(refused); i++)
@@ -75,8 +78,6 @@ static bool plain_options(struct command_ctx *cx)
             return not_there_yet(cx, refused[i]), false;
     if (capped)
         return not_there_yet(cx, "capped"), false;
-    if (!bdoc_empty(validator))
-        return not_there_yet(cx, "validator"), false;
     if (!simple_collation(collation))
         return not_there_yet(cx, "collation"), false;
     if (bval_truthy(bdoc_get(images, "enabled")))
@@ -100,13 +101,17 @@ static bool plain_options(struct command_ctx *cx)
 enum op_status cmd_create(struct command_ctx *cx)
 {
     static const uint8_t no_options[] = {5, 0, 0, 0, 0};
+    const uint8_t *options = cx->state; /* may not move while the catalog is at it */
     const char *name;
     bool existed;
     enum op_status out;
     if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || (!cx->cleanup && !plain_options(cx)))
         return OP_DONE;
+    if (!options && !(options = options_merge(cx, name, no_options)))
+        return OP_DONE;
+    cx->state = (void *)options;
     ddl_begin(cx);
-    ddl_stops(cx, catalog_create(cx->server->catalog, cx->req->db, name, no_options, &existed, &cx->call, &cx->op.err),
+    ddl_stops(cx, catalog_create(cx->server->catalog, cx->req->db, name, options, &existed, &cx->call, &cx->op.err),
               &out);
     return out;
 }

@@ -45,7 +45,7 @@ struct asked {
 
 static int read_field(struct command_ctx *cx, const struct belem *e, struct asked *q)
 {
-    bool ignored; /* there are no validators */
+    bool ignored; /* read below, by start */
     switch (e->name[0]) {
     case 'q':
         return strcmp(e->name, "query") == 0 ? write_arg_doc(cx, WHERE, e, &q->query) : 0;
@@ -221,6 +221,7 @@ static struct find_and_modify *start(struct command_ctx *cx)
         .arena = cx->op.arena,
         .db = cx->req->db,
         .name = coll,
+        .bypass_validation = bval_truthy(bdoc_get(cx->req->body, "bypassDocumentValidation")),
         .outcomes = s->retry ? &s->retry->retry.outcomes : NULL,
     };
     if (s->retry) {

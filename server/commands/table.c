@@ -34,6 +34,7 @@ const struct command commands[] = {
     {"drop", CMD_WRITE | V1, cmd_drop, drop_fields, NULL, "removes a collection and its indexes"},
     {"renameCollection", CMD_WRITE | CMD_ADMIN, cmd_rename_collection, rename_collection_fields, NULL,
      "gives a collection another name"},
+    {"collMod", CMD_WRITE | V1, cmd_coll_mod, coll_mod_fields, NULL, "changes options of a collection"},
     {"dropDatabase", CMD_WRITE | V1, cmd_drop_database, drop_database_fields, NULL, "removes a database"},
     {"listDatabases", CMD_READ | CMD_ADMIN | V1, cmd_list_databases, list_databases_fields, NULL, "the databases"},
     {"listCollections", CMD_READ | CMD_CURSOR | V1, cmd_list_collections, list_collections_fields, NULL,

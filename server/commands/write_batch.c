@@ -114,6 +114,7 @@ bool write_batch_start(struct command_ctx *cx, struct write_batch *b, const char
         .arena = cx->op.arena,
         .db = cx->req->db,
         .name = coll,
+        .bypass_validation = bypass,
         .outcomes = b->retry ? &b->retry->retry.outcomes : NULL,
     };
     b->stage = b->retry ? BATCH_SESSION : BATCH_NEXT;

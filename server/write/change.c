@@ -9,6 +9,7 @@
 #include "server/write/change.h"
 
 #include "server/write/dup_error.h"
+#include "server/write/validate.h"
 
 struct change_index {
     struct index_def *def;
@@ -218,6 +219,8 @@ static enum write_result go_on(struct writer *w, struct change *ch, struct err *
     enum write_result r;
     switch (ch->stage) {
     case CHANGE_KEYS:
+        if (OV_UNLIKELY(w->coll->validator) && validate_change(w, ch, err) != 0)
+            return WRITE_FAILED;
         if ((r = all_keys(w, ch, err)) != WRITE_OK)
             return r;
         ch->index = 0;

@@ -218,3 +218,138 @@ def test_log_rotate(client):
     assert client.admin.command("logRotate") == {"ok": 1.0}
     assert client.admin.command("logRotate", "server") == {"ok": 1.0}
     fails(client.admin, 6221500, "logRotate", "audit")
+
+
+# ---- validators, collMod
+
+
+def options_of(db, name):
+    return db.command("listCollections", filter={"name": name})["cursor"]["firstBatch"][0]["options"]
+
+
+def invalid(do):
+    with pytest.raises(WriteError) as e:
+        do()
+    assert e.value.code == 121 and e.value.details["errmsg"].endswith("Document failed validation")
+    return e.value.details["errInfo"]
+
+
+def test_a_validator_guards_every_way_in(db):
+    db.create_collection("c", validator={"a": {"$gt": 5}})
+    assert options_of(db, "c") == {"validator": {"a": {"$gt": 5}}}
+    db.c.insert_one({"_id": 1, "a": 6})
+    assert invalid(lambda: db.c.insert_one({"_id": 2, "a": 3})) == {
+        "failingDocumentId": 2,
+        "details": {
+            "operatorName": "$gt",
+            "specifiedAs": {"a": {"$gt": 5}},
+            "reason": "comparison failed",
+            "consideredValue": 3,
+        },
+    }
+    assert invalid(lambda: db.c.insert_one({"_id": 2}))["details"]["reason"] == "field was missing"
+    invalid(lambda: db.c.update_one({"_id": 1}, {"$set": {"a": 0}}))
+    invalid(lambda: db.c.replace_one({"_id": 1}, {"b": 1}))
+    invalid(lambda: db.c.update_one({"_id": 9}, {"$set": {"b": 1}}, upsert=True))
+    details = fails(db, 121, "findAndModify", "c", query={"_id": 1}, update={"$inc": {"a": -5}})
+    assert details["errInfo"]["failingDocumentId"] == 1
+    assert list(db.c.find()) == [{"_id": 1, "a": 6}]
+    reply = db.command("insert", "c", documents=[{"_id": 3}, {"_id": 4, "a": 9}], ordered=False)
+    assert reply["n"] == 1 and [e["code"] for e in reply["writeErrors"]] == [121]
+    db.command("insert", "c", documents=[{"_id": 5}], bypassDocumentValidation=True)
+    db.command("findAndModify", "c", query={"_id": 5}, update={"$set": {"b": 1}}, bypassDocumentValidation=True)
+    db.c.delete_one({"_id": 5})
+    assert db.c.count_documents({}) == 2
+
+
+def test_coll_mod_changes_the_validator(db):
+    db.c.insert_many([{"_id": i} for i in range(3)])
+    assert db.command("collMod", "c", validator={"n": {"$type": "int"}}, validationLevel="moderate") == {"ok": 1.0}
+    assert options_of(db, "c") == {"validator": {"n": {"$type": "int"}}, "validationLevel": "moderate"}
+    db.c.update_one({"_id": 0}, {"$set": {"x": 1}})  # invalid before
+    db.c.update_one({"_id": 0}, {"$set": {"n": 1}})
+    info = invalid(lambda: db.c.update_one({"_id": 0}, {"$set": {"n": "s"}}))
+    assert (info["details"]["consideredValue"], info["details"]["consideredType"]) == ("s", "string")
+    invalid(lambda: db.c.insert_one({"_id": 7}))
+    db.command("collMod", "c", validationLevel="strict")
+    invalid(lambda: db.c.update_one({"_id": 1}, {"$set": {"x": 1}}))
+    db.command("collMod", "c", validationAction="warn")
+    db.c.update_one({"_id": 1}, {"$set": {"x": 1}})
+    assert any("Document would fail validation" in line for line in db.client.admin.command("getLog", "global")["log"])
+    db.command("collMod", "c", validationAction="error", validationLevel="off")
+    db.c.insert_one({"_id": 8})
+    db.command("collMod", "c", validationLevel="strict", validator={})
+    assert options_of(db, "c") == {"validationLevel": "strict", "validationAction": "error"}
+    db.c.insert_one({"_id": 9})
+
+
+def test_what_a_failed_validation_tells(db):
+    db.create_collection(
+        "c",
+        validator={
+            "$or": [{"a": {"$exists": True}}, {"b": {"$in": [1, 2]}}],
+            "s": {"$regex": "^x", "$options": "i"},
+            "t": {"$not": {"$gt": 3}},
+            "$nor": [{"u": 1}, {"u": 2}],
+        },
+    )
+    db.c.insert_one({"a": 1, "s": "Xy", "t": 1})
+    details = invalid(lambda: db.c.insert_one({"b": 5, "s": "y", "t": 4, "u": 2}))["details"]
+    assert details["operatorName"] == "$and"
+    by_index = {c["index"]: c["details"] for c in details["clausesNotSatisfied"]}
+    assert set(by_index) == {0, 1, 2, 3}
+    either = by_index[0]
+    assert either["operatorName"] == "$or"
+    assert [c["details"]["reason"] for c in either["clausesNotSatisfied"]] == [
+        "path does not exist",
+        "no matching value found in array",
+    ]
+    assert by_index[1]["operatorName"] == "$regex" and by_index[1]["consideredValue"] == "y"
+    assert by_index[1]["specifiedAs"] == {"s": {"$regex": "^x", "$options": "i"}}
+    assert by_index[2]["operatorName"] == "$not"
+    assert by_index[2]["details"]["reason"] == "comparison succeeded"
+    assert by_index[3]["operatorName"] == "$nor"
+    assert [c["index"] for c in by_index[3]["clausesSatisfied"]] == [1]
+
+
+def test_validators_that_are_refused(client, db):
+    fails(db, 238, "create", "c", validator={"$jsonSchema": {"required": ["a"]}})
+    fails(db, 2, "create", "c", validator={"a": {"$what": 1}})
+    fails(db, 14, "create", "c", validator=5)
+    text = "Enumeration value 'x' for field 'create.validationLevel' is not a valid value."
+    fails(db, 2, "create", "c", validationLevel="x", text=text)
+    fails(client.admin, 72, "create", "c", validator={"a": 1})
+    assert db.list_collection_names() == []
+    db.create_collection("c", validator={"a": 1})
+    fails(db, 48, "create", "c", validator={"a": 2})
+    assert db.command("create", "c", validator={"a": 1}) == {"ok": 1.0}
+    fails(db, 2, "collMod", "c", validator={"a": {"$what": 1}})
+    assert options_of(db, "c") == {"validator": {"a": 1}}
+    fails(db, 26, "collMod", "none", validator={}, text="ns does not exist")
+    fails(db, 238, "collMod", "c", index={"name": "_id_", "hidden": True})
+    fails(db, 40415, "collMod", "c", surprise=1)
+
+
+def test_old_flags_are_kept(db):
+    db.command("create", "c", flags=1)
+    assert options_of(db, "c") == {"flags": 1}
+    reply = db.command("collMod", "c", usePowerOf2Sizes=False)
+    assert (reply["usePowerOf2Sizes_old"], reply["usePowerOf2Sizes_new"]) == (True, False)
+    assert db.command("collMod", "c", noPadding=True)["noPadding_new"] is True
+    assert options_of(db, "c") == {"flags": 2}
+
+
+def test_validators_survive_a_restart_and_a_rename(own_server):
+    server = own_server()
+    client = MongoClient(server.uri)
+    client.t.create_collection("a", validator={"x": 1})
+    rename(client, "t.a", "t.b")
+    invalid(lambda: client.t.b.insert_one({"x": 2}))
+    client.close()
+    server.stop()
+    server.start()
+    client = MongoClient(server.uri)
+    assert options_of(client.t, "b") == {"validator": {"x": 1}}
+    invalid(lambda: client.t.b.insert_one({"x": 2}))
+    client.t.b.insert_one({"x": 1})
+    client.close()
