@@ -15,8 +15,7 @@ enum plan_kind {
 };
 struct plan_interval { /* byte range of encoded keys: from <= key < to */
     struct slice from, to;
-    uint32_t
-        prefix; /* with plan.merge: so many bytes, equal in all its keys, stand before the fields of the asked order */
+    uint32_t prefix; /* with plan.merge: bytes before the fields of the asked order, equal in all its keys */
 };
 struct plan {
     enum plan_kind kind;
@@ -25,11 +24,11 @@ struct plan {
     uint32_t n_intervals;
     bool reverse;
     bool sorted; /* rows come in the asked order: no sort stage */
-    bool merge;  /* each interval gives rows in the asked order: exec merges them on what follows each one's prefix.
-                                     Not set (rows of interval after interval): the whole is in that order already, or need not be */
-    bool dedup;  /* a multikey index can give one record several times */
-    const struct match
-        *filter; /* what each fetched document must still match (the whole filter: cheap and always right) */
+    /* Each interval gives rows in the asked order: exec merges them on what follows each one's prefix. Not set (rows of interval after
+     * interval): the whole is in that order already, or need not be. */
+    bool merge;
+    bool dedup;                 /* a record can come several times */
+    const struct match *filter; /* the whole: each fetched document must still match it */
     const struct sort_spec *sort;
 };
 /* `coll` may be NULL (PLAN_EMPTY). hint: BSON_TYPE_EOD none, string (index name) or document (key pattern or {$natural: ±1});
