@@ -135,8 +135,8 @@ void read_open_batch(struct command_ctx *cx, struct reading *r, const char *arra
     r->array_at = bw_arr(cx->reply, array);
 }
 
-/* False: the batch is full, the reply is as it was. */
-static bool append(struct command_ctx *cx, struct reading *r, const uint8_t *doc)
+/* ROW: appended. AGAIN: the batch is full. Or ERROR; the reply is as it was then. */
+static enum exec_status append(struct command_ctx *cx, struct reading *r, const uint8_t *doc)
 {
     struct buf *reply = cx->reply;
     size_t before = reply->len;
@@ -145,15 +145,18 @@ static bool append(struct command_ctx *cx, struct reading *r, const uint8_t *doc
     buf_byte(reply, BSON_TYPE_DOCUMENT);
     buf_append(reply, index, strlen(index) + 1);
     size_t at = reply->len;
-    pipeline_emit(r->cur->pipe, doc, reply);
+    if (pipeline_emit(r->cur->pipe, doc, reply, &cx->op.err) != 0) {
+        reply->len = before;
+        return EXEC_ERROR;
+    }
     size_t bytes = reply->len - at;
     if (r->n && r->bytes + bytes > BATCH_BYTES) {
         reply->len = before;
-        return false;
+        return EXEC_AGAIN;
     }
     r->n++;
     r->bytes += bytes;
-    return true;
+    return EXEC_ROW;
 }
 
 static void remember_session(struct command_ctx *cx, struct cursor *c)
@@ -215,7 +218,10 @@ enum op_status read_batch(struct command_ctx *cx, struct reading *r)
             break;
         if (s != EXEC_ROW)
             return read_stopped(cx, r, s);
-        if (!append(cx, r, doc)) {
+        s = append(cx, r, doc);
+        if (s == EXEC_ERROR)
+            return read_stopped(cx, r, s);
+        if (s == EXEC_AGAIN) {
             pipeline_unget(p, doc);
             break;
         }

@@ -187,7 +187,7 @@ static int open_find(struct command_ctx *cx, struct reading *r, const struct fin
     struct sort_spec *sort = NULL;
     int rc = match_parse(arena, a->filter, &filter, err);
     if (rc == 0 && !bdoc_empty(a->projection))
-        rc = project_parse(arena, a->projection, &project, err);
+        rc = project_parse_find(arena, a->projection, filter, &project, err);
     if (rc == 0 && !bdoc_empty(a->sort)) {
         sort = arena_zalloc(arena, sizeof(*sort));
         rc = sort_parse(arena, a->sort, sort, err);

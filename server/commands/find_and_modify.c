@@ -116,8 +116,10 @@ static int parse(struct command_ctx *cx, struct find_and_modify *s)
     if ((rc = check_together(cx, &q)) != 0 || (rc = match_parse(a, q.query, &filter, err)) != 0 ||
         (!q.remove && (rc = update_parse(a, q.update, q.array_filters, false, &update, err)) != 0) ||
         (q.sort && (rc = sort_parse(a, q.sort, &s->sort, err)) != 0) ||
-        (q.fields && (rc = project_parse(a, q.fields, &s->fields, err)) != 0))
+        (q.fields && (rc = project_parse_find(a, q.fields, filter, &s->fields, err)) != 0))
         return rc;
+    if (q.fresh && s->fields && project_is_positional(s->fields))
+        return err_set(err, ERR_BAD_VALUE, "Cannot use a positional projection and return the new document.");
     s->fresh = q.fresh;
     s->modify = (struct modify){
         .arena = a,
@@ -153,8 +155,9 @@ static void put_result(struct command_ctx *cx, const struct find_and_modify *s, 
     } else {
         struct buf projected;
         buf_init(&projected);
-        project_apply(s->fields, image, &projected);
-        bw_rawdoc(cx->reply, "value", projected.p);
+        /* where the projection fails the command does, though the write was made: as with the real server */
+        if (project_apply(s->fields, image, &projected, &cx->op.err) == 0)
+            bw_rawdoc(cx->reply, "value", projected.p);
         buf_free(&projected);
     }
 }

@@ -196,7 +196,7 @@ static enum write_result apply(struct writer *w, struct modify *m, struct arena 
 static enum write_result read_newest(struct writer *w, struct modify *m, struct err *err)
 {
     struct eng_row row;
-    struct match_result found = {-1};
+    struct match_result found = {.array_index = -1};
     uint8_t rid[8];
     store_be64(rid, m->rid);
     enum eng_result r = eng_get(w->txn, w->coll->records, slice_of(rid, 8), ENG_GET_NEWEST, &row, w->call);

@@ -44,7 +44,7 @@ static enum exec_status matching(struct exec *x, struct operation *op, struct en
 {
     const struct match *filter = x->plan->filter;
     for (;;) {
-        struct match_result found = {-1};
+        struct match_result found = {.array_index = -1};
         if (op && op_slice_over(op) && x->examined) {
             x->examined = false;
             return EXEC_AGAIN;

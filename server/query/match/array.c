@@ -36,7 +36,8 @@ bool match_test_size(const struct match *m, struct bval v, struct match_result *
 
 static bool names_tree(const char *name)
 {
-    return !strcmp(name, "$and") || !strcmp(name, "$or") || !strcmp(name, "$nor") || !strcmp(name, "$where");
+    return !strcmp(name, "$and") || !strcmp(name, "$or") || !strcmp(name, "$nor") || !strcmp(name, "$where") ||
+           !strcmp(name, "$jsonSchema");
 }
 
 int match_parse_elem(struct parser *ps, const char *path, const struct belem *e, const uint8_t *sub,

@@ -11,13 +11,39 @@ struct walk {
     struct match_result *r;
 };
 
+/* The order in which the real server asks the leaves of an AND: the last to match inside an array tells the positional index. */
+static int leaf_rank(const struct match *m)
+{
+    static const enum match_op order[] = {MATCH_ELEM_MATCH, MATCH_SIZE, MATCH_EQ,    MATCH_LTE, MATCH_LT,
+                                          MATCH_GT,         MATCH_GTE,  MATCH_REGEX, MATCH_MOD, MATCH_EXISTS,
+                                          MATCH_IN,         MATCH_BITS, MATCH_TYPE};
+    for (int i = 0; i < (int)OV_LEN(order); i++)
+        if (order[i] == m->op)
+            return i;
+    return (int)OV_LEN(order);
+}
+
+static void record(struct match_result *r, const struct match *m, int32_t index)
+{
+    if (r->leaf && r->leaf != m) {
+        int c = leaf_rank(r->leaf) - leaf_rank(m);
+        if (c == 0 && m->path.text && r->leaf->path.text)
+            c = strcmp(r->leaf->path.text, m->path.text);
+        if (c > 0)
+            return;
+    }
+    r->leaf = m;
+    r->array_index = index;
+}
+
 static bool try_value(void *arg, struct bval v, bool in_array, int32_t index)
 {
     const struct walk *w = arg;
-    if (!w->test(w->m, v, w->r))
+    struct match_result inner = {.array_index = -1};
+    if (!w->test(w->m, v, w->r ? &inner : NULL))
         return false;
-    if (w->r && index >= 0)
-        w->r->array_index = index;
+    if (w->r && (index >= 0 || inner.array_index >= 0))
+        record(w->r, w->m, index >= 0 ? index : inner.array_index);
     return true;
 }
 
@@ -28,13 +54,13 @@ static bool try_array(const struct match *m, match_test_fn test, struct bval arr
     struct belem e;
     biter_init(&it, bval_doc(arr));
     for (int32_t i = 0; biter_next(&it, &e); i++) {
-        if (test(m, e.v, r)) {
+        if (test(m, e.v, NULL)) {
             if (r)
-                r->array_index = i;
+                record(r, m, i);
             return true;
         }
     }
-    return test(m, arr, r);
+    return test(m, arr, NULL); /* the whole array: no element of it */
 }
 
 static inline bool leaf_on_value(const struct match *m, struct bval v, bool expand, struct match_result *r)
@@ -42,7 +68,12 @@ static inline bool leaf_on_value(const struct match *m, struct bval v, bool expa
     const struct match_test *t = &match_tests[m->op];
     if (expand && t->expand && v.type == BSON_TYPE_ARRAY)
         return try_array(m, t->test, v, r);
-    return t->test(m, v, r);
+    struct match_result inner = {.array_index = -1};
+    if (!t->test(m, v, r ? &inner : NULL))
+        return false;
+    if (r && inner.array_index >= 0)
+        record(r, m, inner.array_index);
+    return true;
 }
 
 static bool leaf_on_doc(const struct match *m, const uint8_t *doc, struct match_result *r)
@@ -88,7 +119,7 @@ static bool eval_doc(const struct match *m, const uint8_t *doc, struct match_res
 bool match_doc(const struct match *m, const uint8_t *doc, struct match_result *r)
 {
     if (r)
-        r->array_index = -1;
+        *r = (struct match_result){.array_index = -1};
     if (eval_doc(m, doc, r))
         return true;
     if (r)

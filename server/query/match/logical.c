@@ -85,6 +85,20 @@ int match_parse_dbref(struct parser *ps, const char *path, const struct belem *e
 int match_parse_refused(struct parser *ps, const char *path, const struct belem *e, const uint8_t *sub,
                         struct match_list *out)
 {
+    static const struct {
+        const char *name;
+        int code;
+    } banned[] = {{"$where", ERR_BAD_VALUE},
+                  {"$text", ERR_BAD_VALUE},
+                  {"$expr", ERR_QUERY_FEATURE_NOT_ALLOWED},
+                  {"$jsonSchema", ERR_QUERY_FEATURE_NOT_ALLOWED}};
+    static const char *const near[] = {"$near", "$nearSphere", "$geoNear"};
+    for (size_t i = 0; ps->plain && i < OV_LEN(banned); i++)
+        if (strcmp(banned[i].name, e->name) == 0)
+            return err_set(ps->err, banned[i].code, "%s is not allowed in this context", e->name);
+    for (size_t i = 0; ps->plain && i < OV_LEN(near); i++)
+        if (strcmp(near[i], e->name) == 0)
+            return err_set(ps->err, 5626500, "$geoNear, $near, and $nearSphere are not allowed in this context");
     return err_set(ps->err, ERR_NOT_IMPLEMENTED, "the query operator %s is not implemented", e->name);
 }
 

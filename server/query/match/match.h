@@ -33,14 +33,19 @@ struct match {
 };
 
 struct match_result {
-    int32_t
-        array_index; /* index in the (outermost) array that the last leaf under AND matched at, for the positional operator; or -1 */
+    int32_t array_index; /* index in the (outermost) array that the last leaf under AND matched at, for the positional
+                                 operator; or -1. Last in the order of the real server, which asks its leaves sorted by
+                                 operator, then path */
+    const struct match *leaf; /* the one that it is from */
 };
 
 /* Parses a filter; the tree and copies of all operands live in `a`. An empty filter gives MATCH_TRUE.
  * Errors (the real server's words): ERR_BAD_VALUE unknown operator / $in needs an array …; an operator that is known but not there yet is
  * refused by name with ERR_NOT_IMPLEMENTED. */
 OV_MUST_CHECK int match_parse(struct arena *a, const uint8_t *filter, struct match **out, struct err *err);
+/* The same where operators that need more than the document have no place (in a projection): $where, $text, $near, $expr and $jsonSchema are
+ * told so, in the real server's words. */
+OV_MUST_CHECK int match_parse_plain(struct arena *a, const uint8_t *filter, struct match **out, struct err *err);
 /* Does the document match? `r` may be NULL. Allocates nothing. */
 bool match_doc(const struct match *m, const uint8_t *doc, struct match_result *r);
 /* Does one value (an array element for $pull) match `m` parsed from a condition document {$gt: 1} or a sub-filter? */

@@ -21,6 +21,7 @@ struct parser {
     struct arena *a;
     struct err *err;
     int depth;
+    bool plain; /* match_parse_plain */
     uint32_t n_regexes;
     size_t regex_bytes; /* held outside of the arena */
 };

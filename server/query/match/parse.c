@@ -246,6 +246,12 @@ int match_parse(struct arena *a, const uint8_t *filter, struct match **out, stru
     return match_parse_filter(&ps, filter, out);
 }
 
+int match_parse_plain(struct arena *a, const uint8_t *filter, struct match **out, struct err *err)
+{
+    struct parser ps = {.a = a, .err = err, .plain = true};
+    return match_parse_filter(&ps, filter, out);
+}
+
 /* What $pull and friends say about an array element: operators and regexes are tried as on a field that holds the element
  * (so on the elements of an array in the array), a document is a filter for elements that are documents, all else must be
  * equal. */

@@ -1,19 +1,8 @@
 /* Projection specifications. A path is put into the tree first (where it can collide), then it decides, or must agree with, the kind: inclusion or
- * exclusion; _id goes with both. What computes (values, expressions, operators) is refused by name. */
-#include "server/query/project/tree.h"
+ * exclusion; _id goes with both. What computes (values, expressions) is refused by name, once all else is right. */
+#include "server/query/project/parse_private.h"
 
-enum kind { KIND_OPEN, KIND_INCLUSION, KIND_EXCLUSION };
-
-struct parse {
-    struct arena *a;
-    struct err *err;
-    struct project *out;
-    enum kind kind;
-    bool id_given;      /* _id or a field of it */
-    bool id_in, id_out; /* _id as a whole */
-};
-
-static int no_memory(struct err *err)
+int project_no_memory(struct err *err)
 {
     return err_set(err, ERR_EXCEEDED_MEMORY_LIMIT, "The projection needs more memory than the operation may use");
 }
@@ -27,8 +16,7 @@ static int check_names(struct err *err, const struct bpath *path)
     return 0;
 }
 
-/* Adds a leaf at a dotted path below `at`. */
-static int add_path(struct parse *p, struct node *at, const char *text)
+int project_add(struct parse *p, struct node *at, const char *text, struct node **leaf)
 {
     struct bpath path;
     int rc = bpath_parse(p->a, text, &path, p->err);
@@ -43,15 +31,16 @@ static int add_path(struct parse *p, struct node *at, const char *text)
         if (child && last)
             return err_set(p->err, 31250, "Path collision at %s", path.text);
         if (child && child->n_children == 0)
-            return err_set(p->err, 31249, "Path collision at %s remaining portion %s", path.text, path.parts[i + 1].s);
+            return err_set(p->err, 31249, "Path collision at %s remaining portion %s", path.text, path.parts[1].s);
         if (!child && !(child = node_add(p->a, at, part->s, part->n)))
-            return no_memory(p->err);
+            return project_no_memory(p->err);
         at = child;
     }
+    *leaf = at;
     return 0;
 }
 
-static int agree(struct parse *p, enum kind kind, const char *name)
+int project_agree(struct parse *p, enum kind kind, const char *name)
 {
     if (p->kind != KIND_OPEN && p->kind != kind)
         return kind == KIND_INCLUSION
@@ -61,33 +50,32 @@ static int agree(struct parse *p, enum kind kind, const char *name)
     return 0;
 }
 
-static int parse_flag(struct parse *p, struct node *at, const struct belem *e)
+/* Is the path one that ends in ".$"? Inside of a path there is none. */
+static int check_positional(struct parse *p, const struct belem *e, bool *positional)
 {
-    bool in = bval_truthy(e->v), whole_id = at == &p->out->root && strcmp(e->name, "_id") == 0;
-    int rc = add_path(p, at, e->name);
-    if (rc != 0)
-        return rc;
-    if (!whole_id)
-        return agree(p, in ? KIND_INCLUSION : KIND_EXCLUSION, e->name);
-    p->id_in = in;
-    p->id_out = !in;
+    *positional = e->name_n > 2 && memcmp(e->name + e->name_n - 2, ".$", 2) == 0;
+    if (strstr(e->name, ".$."))
+        return err_set(p->err, 31394,
+                       "As of 4.4, it's illegal to specify positional operator in the middle of a path."
+                       "Positional projection may only be used at the end, for example: a.b.$. If the query "
+                       "previously used a form like a.b.$.d, remove the parts following the '$' and the results "
+                       "will be equivalent.");
+    if (*positional && !p->find)
+        return err_set(p->err, 31324, "Cannot use positional projection in aggregation projection");
     return 0;
 }
 
-/* The path ends in ".$", or has a part "$" inside, which is an error for good. */
-static int check_positional(struct parse *p, const struct belem *e)
+static int parse_flag(struct parse *p, struct node *at, const struct belem *e)
 {
-    const char *at = strstr(e->name, ".$");
-    for (; at; at = strstr(at + 1, ".$")) {
-        if (at[2] == '.')
-            return err_set(p->err, 31394,
-                           "As of 4.4, it's illegal to specify positional operator in the middle of a path."
-                           "Positional projection may only be used at the end, for example: a.b.$. If the query "
-                           "previously used a form like a.b.$.d, remove the parts following the '$' and the results "
-                           "will be equivalent.");
-        if (at[2] == 0)
-            return err_set(p->err, ERR_NOT_IMPLEMENTED, "The positional projection '%s' is not implemented", e->name);
-    }
+    bool in = bval_truthy(e->v), whole_id = at == &p->out->root && strcmp(e->name, "_id") == 0;
+    struct node *leaf;
+    int rc = project_add(p, at, e->name, &leaf);
+    if (rc != 0)
+        return rc;
+    if (!whole_id)
+        return project_agree(p, in ? KIND_INCLUSION : KIND_EXCLUSION, e->name);
+    p->id_in = in;
+    p->id_out = !in;
     return 0;
 }
 
@@ -96,27 +84,26 @@ static int parse_fields(struct parse *p, struct node *at, const uint8_t *spec, i
 static int parse_object(struct parse *p, struct node *at, const struct belem *e, int depth)
 {
     struct biter it;
-    struct belem first;
+    struct belem first, second;
     struct bpath path;
     biter_init(&it, e->v.p);
     if (!biter_next(&it, &first))
         return err_set(p->err, 51270, "An empty sub-projection is not a valid value. Found empty object at path");
-    if (first.name[0] == '$')
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "%s in the projection of '%s' is not implemented", first.name,
-                       e->name);
-    if (depth > BSON_DEPTH_MAX)
-        return err_set(p->err, ERR_OVERFLOW, "FieldPath is too long");
     int rc = bpath_parse(p->a, e->name, &path, p->err);
     if (rc == 0)
         rc = check_names(p->err, &path);
     if (rc != 0)
         return rc;
+    if (first.name[0] == '$' && !biter_next(&it, &second))
+        return project_parse_operator(p, at, e, &first);
+    if (depth > BSON_DEPTH_MAX)
+        return err_set(p->err, ERR_OVERFLOW, "FieldPath is too long");
     for (uint32_t i = 0; i < path.n_parts; i++) { /* the way to it, shared with other fields */
         struct node *child = node_find(at, path.parts[i].s, path.parts[i].n);
         if (child && child->n_children == 0)
             return err_set(p->err, 31250, "Path collision at %s", e->name);
         if (!child && !(child = node_add(p->a, at, path.parts[i].s, path.parts[i].n)))
-            return no_memory(p->err);
+            return project_no_memory(p->err);
         at = child;
     }
     return parse_fields(p, at, e->v.p, depth + 1);
@@ -124,15 +111,19 @@ static int parse_object(struct parse *p, struct node *at, const struct belem *e,
 
 static int parse_field(struct parse *p, struct node *at, const struct belem *e, int depth)
 {
-    int rc = check_positional(p, e);
+    bool positional, flag = bval_is_number(e->v) || e->v.type == BSON_TYPE_BOOL;
+    int rc = check_positional(p, e, &positional);
     if (rc != 0)
         return rc;
-    if (bval_is_number(e->v) || e->v.type == BSON_TYPE_BOOL)
+    if (positional && e->v.type == BSON_TYPE_DOCUMENT)
+        return err_set(p->err, 31271, "positional projection cannot be used with an expression or sub object");
+    if (positional && !flag)
+        return err_set(p->err, 31308, "positional projection cannot be used with a literal");
+    if (positional)
+        return project_parse_positional(p, at, e);
+    if (flag)
         return parse_flag(p, at, e);
-    if (e->v.type == BSON_TYPE_DOCUMENT)
-        return parse_object(p, at, e, depth);
-    return err_set(p->err, ERR_NOT_IMPLEMENTED, "A %s as the value of '%s' in a projection is not implemented",
-                   bval_type_name(e->v.type), e->name);
+    return e->v.type == BSON_TYPE_DOCUMENT ? parse_object(p, at, e, depth) : project_parse_literal(p, at, e);
 }
 
 static int parse_fields(struct parse *p, struct node *at, const uint8_t *spec, int depth)
@@ -150,33 +141,60 @@ static int parse_fields(struct parse *p, struct node *at, const uint8_t *spec, i
     return 0;
 }
 
+/* No field has told whether this is an inclusion. $slice alone keeps the other fields, $elemMatch alone doesn't. */
+static enum kind default_kind(const struct parse *p)
+{
+    if (p->has_slice || (p->has_meta && !p->has_elem && p->find))
+        return p->id_in ? KIND_INCLUSION : KIND_EXCLUSION;
+    return p->has_elem || p->has_meta || !p->id_out ? KIND_INCLUSION : KIND_EXCLUSION;
+}
+
 /* _id: an inclusion has it unless told otherwise, an exclusion unless it excludes it. */
 static int settle_id(struct parse *p)
 {
     struct node *root = &p->out->root;
     if (p->kind == KIND_OPEN)
-        p->kind = p->id_out ? KIND_EXCLUSION : KIND_INCLUSION;
+        p->kind = default_kind(p);
     p->out->inclusion = p->kind == KIND_INCLUSION;
     if (p->out->inclusion ? p->id_out : p->id_in)
         node_remove(root, "_id", 3);
     else if (p->out->inclusion && !p->id_given && !node_add(p->a, root, "_id", 3))
-        return no_memory(p->err);
+        return project_no_memory(p->err);
     return 0;
 }
 
-int project_parse(struct arena *a, const uint8_t *spec, struct project **out, struct err *err)
+static int parse(struct arena *a, const uint8_t *spec, const struct match *filter, struct project **out,
+                 struct err *err)
 {
     *out = NULL;
     if (bdoc_empty(spec))
         return 0;
     struct project *project = arena_zalloc(a, sizeof(*project));
     if (!project)
-        return no_memory(err);
-    struct parse p = {.a = a, .err = err, .out = project};
+        return project_no_memory(err);
+    struct parse p = {.a = a, .err = err, .out = project, .find = filter != NULL};
+    err_init(&p.later, a);
+    project->filter = filter;
     int rc = parse_fields(&p, &project->root, spec, 0);
     if (rc == 0)
         rc = settle_id(&p);
-    if (rc == 0)
-        *out = project;
-    return rc;
+    if (rc == 0 && p.later.code != 0)
+        rc = err_set(err, p.later.code, "%s", p.later.msg);
+    if (rc != 0)
+        return rc;
+    project->elems = p.has_elem;
+    project->positional = p.has_positional;
+    *out = project;
+    return 0;
+}
+
+int project_parse(struct arena *a, const uint8_t *spec, struct project **out, struct err *err)
+{
+    return parse(a, spec, NULL, out, err);
+}
+
+int project_parse_find(struct arena *a, const uint8_t *spec, const struct match *filter, struct project **out,
+                       struct err *err)
+{
+    return parse(a, spec, filter, out, err);
 }

@@ -1,4 +1,4 @@
-/* find's projection (inclusion, exclusion) and sort specifications. Thread: parsed ones are immutable. */
+/* Projections (inclusion, exclusion, the operators of find) and sort specifications. Thread: parsed ones are immutable. */
 #ifndef OV_PROJECT_H
 #define OV_PROJECT_H
 
@@ -6,11 +6,16 @@
 #include "server/query/match/match.h"
 
 struct project;
-/* NULL in *out for an empty projection. Errors: 31253/31254 mixing, 31249/31250 collisions; $slice, $elemMatch, positional, expressions: refused by
- * name with ERR_NOT_IMPLEMENTED until they are there. */
+/* The projection of a $project stage; NULL in *out for an empty one. `spec` and the arena live as long as it.
+ * Errors: 31253/31254 mixing, 31249/31250 collisions, 31324 positional; computed values are refused by name with ERR_NOT_IMPLEMENTED. */
 OV_MUST_CHECK int project_parse(struct arena *a, const uint8_t *spec, struct project **out, struct err *err);
-/* Appends the projected document to out. */
-void project_apply(const struct project *p, const uint8_t *doc, struct buf *out);
+/* The same in the language of find: $slice means the projection operator, and $elemMatch and the positional operator are there, which
+ * gives the element that `filter` (never NULL, the find's own) matches. */
+OV_MUST_CHECK int project_parse_find(struct arena *a, const uint8_t *spec, const struct match *filter,
+                                     struct project **out, struct err *err);
+bool project_is_positional(const struct project *p);
+/* Appends the projected document to out; nothing on an error. Errors: 51246 and 51247, of the positional operator alone. */
+OV_MUST_CHECK int project_apply(const struct project *p, const uint8_t *doc, struct buf *out, struct err *err);
 
 struct sort_spec {
     struct bpath *paths;

@@ -54,6 +54,7 @@ struct node *node_add(struct arena *a, struct node *parent, const char *name, ui
         return NULL;
     c->name = name;
     c->name_n = n;
+    c->up = parent;
     if (parent->last)
         parent->last->next = c;
     else

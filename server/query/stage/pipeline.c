@@ -68,12 +68,12 @@ enum exec_status pipeline_next(struct pipeline *p, const struct pull *pull, cons
     return s;
 }
 
-void pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out)
+int pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out, struct err *err)
 {
     if (p->last)
-        project_apply(p->last, doc, out);
-    else
-        buf_append(out, doc, bdoc_len(doc));
+        return project_apply(p->last, doc, out, err);
+    buf_append(out, doc, bdoc_len(doc));
+    return 0;
 }
 
 void pipeline_unget(struct pipeline *p, const uint8_t *doc)

@@ -61,13 +61,13 @@ struct pipeline *pipeline_of_docs(struct arena *a, struct slice docs, const stru
                                   const struct project *last);
 /* The next document, before the last projection: borrowed until the next call, or until the step ends. WAIT, AGAIN as exec_next. */
 enum exec_status pipeline_next(struct pipeline *p, const struct pull *pull, const uint8_t **doc);
-/* Appends the document as the client is to see it. */
-void pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out);
+/* Appends the document as the client is to see it; nothing on an error. Errors: of project_apply. */
+OV_MUST_CHECK int pipeline_emit(const struct pipeline *p, const uint8_t *doc, struct buf *out, struct err *err);
 /* Takes back the document that was given last: it comes again, in a later step too. */
 void pipeline_unget(struct pipeline *p, const uint8_t *doc);
-bool pipeline_at_end(const struct pipeline *p); /* known to have no more, without reading on */
-void pipeline_suspend(struct pipeline *p);      /* as exec_suspend */
+bool pipeline_at_end(const struct pipeline *p);             /* known to have no more, without reading on */
+void pipeline_suspend(struct pipeline *p);                  /* as exec_suspend */
 const struct exec *pipeline_exec(const struct pipeline *p); /* NULL: pipeline_of_docs */
-void pipeline_close(struct pipeline *p); /* accepts NULL */
+void pipeline_close(struct pipeline *p);                    /* accepts NULL */
 
 #endif

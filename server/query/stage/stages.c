@@ -94,7 +94,8 @@ static enum exec_status project_next(struct stage *s, const struct pull *p, cons
         return EXEC_ROW;
     }
     k->out.len = 0;
-    project_apply(k->project, from, &k->out);
+    if (project_apply(k->project, from, &k->out, p->err) != 0)
+        return EXEC_ERROR;
     *doc = k->out.p;
     return EXEC_ROW;
 }

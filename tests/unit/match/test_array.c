@@ -79,8 +79,12 @@ START_TEST(positional_index)
         {"{a: {$in: [9, {$regularExpression: {pattern: 'x', options: ''}}]}}", "{a: [1, 'x', 9]}", 1},
         {"{a: {$elemMatch: {b: 2}}}", "{a: [{b: 1}, {b: 2}]}", 1},
         {"{a: {$elemMatch: {$gt: 1}}}", "{a: [1, 1, 2]}", 2},
-        {"{a: 2, b: 7}", "{a: [1, 2], b: [7]}", 0}, /* the last leaf decides */
-        {"{b: 7, a: 2}", "{a: [1, 2], b: [7]}", 1},
+        {"{a: 2, b: 7}", "{a: [1, 2], b: [7]}", 0}, /* the last leaf decides, */
+        {"{b: 7, a: 2}", "{a: [1, 2], b: [7]}", 0}, /* sorted by operator and path */
+        {"{b: {~gt: 6}, a: 2}", "{a: [1, 2], b: [7]}", 0},
+        {"{a: {~gt: 6}, b: 2}", "{b: [1, 2], a: [7]}", 0},
+        {"{a: {~lt: 9, ~gt: 6}}", "{a: [1, 7]}", 1},
+        {"{a: {~gt: 6, ~lt: 9}}", "{a: [1, 7]}", 1},
         {"{a: 2, c: 1}", "{a: [1, 2], c: 1}", 1},
         {"{$or: [{a: 2}, {b: 1}]}", "{a: [1, 2]}", -1},
         {"{a: {$ne: 2}}", "{a: [1]}", -1},
@@ -91,11 +95,11 @@ START_TEST(positional_index)
     };
     struct arena *a = arena_new(0);
     for (size_t i = 0; i < OV_LEN(rows); i++) {
-        struct match_result r = {99};
+        struct match_result r = {.array_index = 99};
         ck_assert_msg(match_doc(must_parse(a, rows[i].filter), J(rows[i].doc), &r), "%s", rows[i].filter);
         ck_assert_msg(r.array_index == rows[i].want, "%s on %s: %d", rows[i].filter, rows[i].doc, r.array_index);
     }
-    struct match_result r = {99};
+    struct match_result r = {.array_index = 99};
     ck_assert(!match_doc(must_parse(a, "{a: 2, b: 1}"), J("{a: [1, 2]}"), &r));
     ck_assert_int_eq(r.array_index, -1);
     arena_free(a);

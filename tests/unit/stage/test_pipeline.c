@@ -158,7 +158,7 @@ static const char *run(struct fix *f, const char *json, bool pushed)
                 ck_assert_int_eq(pipeline_next(p, &pull, &d), EXEC_ROW);
             }
             doc.len = 0;
-            pipeline_emit(p, d, &doc);
+            ck_assert_int_eq(pipeline_emit(p, d, &doc, &f->err), 0);
             bval_to_shell(&out, bval_from_doc(doc.p), 1000);
             buf_byte(&out, '\n');
         }
