@@ -228,3 +228,15 @@ enum op_status read_batch(struct command_ctx *cx, struct reading *r)
     }
     return finish(cx, r);
 }
+
+enum op_status read_documents(struct command_ctx *cx, const char *ns, struct slice docs, int64_t batch_size)
+{
+    struct reading *r = read_new(cx, true);
+    struct arena *a = r->cur->arena;
+    docs.p = docs.n ? arena_dup(a, docs.p, docs.n) : docs.p;
+    r->cur->ns = arena_strndup(a, ns, strlen(ns));
+    r->cur->pipe = pipeline_of_docs(a, docs, NULL, NULL);
+    r->batch_size = batch_size;
+    read_open_batch(cx, r, "firstBatch");
+    return read_batch(cx, r);
+}

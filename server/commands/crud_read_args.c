@@ -125,3 +125,26 @@ int arg_refused_flag(struct command_ctx *cx, const char *field)
         return rc;
     return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the option '%s' of %s is not implemented", field, cx->cmd->name);
 }
+
+int arg_cursor_batch_size(struct command_ctx *cx, int64_t *out)
+{
+    const uint8_t *cursor;
+    struct biter it;
+    struct belem e;
+    int rc = arg_doc(cx, "cursor", &cursor);
+    *out = INT64_MAX;
+    for (biter_init(&it, cursor); rc == 0 && biter_next(&it, &e);) {
+        if (strcmp(e.name, "batchSize") != 0)
+            rc = err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.cursor.%s' is an unknown field.",
+                         cx->cmd->name, e.name);
+        else if (!bval_is_number(e.v))
+            rc = err_set(&cx->op.err, ERR_TYPE_MISMATCH,
+                         "BSON field '%s.cursor.batchSize' is the wrong type '%s', expected types "
+                         "'[long, int, decimal, double']",
+                         cx->cmd->name, bval_type_name(e.v.type));
+        else if (!bval_to_i64(e.v, false, out) || *out < 0)
+            rc = err_set(&cx->op.err, 51024, "BSON field '%s.cursor.batchSize' value must be >= 0, actual value '%s'",
+                         cx->cmd->name, bval_shell(cx->op.arena, e.v));
+    }
+    return rc;
+}

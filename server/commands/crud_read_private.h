@@ -35,6 +35,9 @@ OV_MUST_CHECK int arg_hint(struct command_ctx *cx, struct bval *out); /* missing
 /* An argument that must be absent or false. */
 OV_MUST_CHECK int arg_refused_flag(struct command_ctx *cx, const char *field);
 
+/* cursor: {batchSize}, of commands that answer by a cursor though they read no collection; INT64_MAX: not given. */
+OV_MUST_CHECK int arg_cursor_batch_size(struct command_ctx *cx, int64_t *out);
+
 /* ---- a read (crud_read.c) ---- */
 
 /* False: the client's own last write is not visible yet (R13); the step answers WAIT, having asked for a wake-up. */
@@ -52,6 +55,9 @@ OV_MUST_CHECK int read_still_there(struct command_ctx *cx, struct reading *r);
 void read_open_batch(struct command_ctx *cx, struct reading *r, const char *array);
 /* Goes on filling the batch; closes it when it is full. Then the cursor is in the table, or gone. */
 enum op_status read_batch(struct command_ctx *cx, struct reading *r);
+/* Documents back to back as the command's cursor: the first batch into the reply, a copy of the others stays in the table. Replaces cx->state and
+ * cx->cleanup; never waits. */
+enum op_status read_documents(struct command_ctx *cx, const char *ns, struct slice docs, int64_t batch_size);
 /* What exec_next or pipeline_next answered, if it was no row: WAIT, AGAIN, or an error. */
 enum op_status read_stopped(struct command_ctx *cx, struct reading *r, enum exec_status s);
 

@@ -122,44 +122,6 @@ enum op_status cmd_list_databases(struct command_ctx *cx)
     return OP_DONE;
 }
 
-/* ---- cursors over what is listed ---- */
-
-static int arg_batch_size(struct command_ctx *cx, int64_t *out)
-{
-    const uint8_t *cursor;
-    struct biter it;
-    struct belem e;
-    int rc = arg_doc(cx, "cursor", &cursor);
-    *out = INT64_MAX;
-    for (biter_init(&it, cursor); rc == 0 && biter_next(&it, &e);) {
-        if (strcmp(e.name, "batchSize") != 0)
-            rc = err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.cursor.%s' is an unknown field.",
-                         cx->cmd->name, e.name);
-        else if (!bval_is_number(e.v))
-            rc = err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                         "BSON field '%s.cursor.batchSize' is the wrong type '%s', expected types "
-                         "'[long, int, decimal, double']",
-                         cx->cmd->name, bval_type_name(e.v.type));
-        else if (!bval_to_i64(e.v, false, out) || *out < 0)
-            rc = err_set(&cx->op.err, 51024, "BSON field '%s.cursor.batchSize' value must be >= 0, actual value '%s'",
-                         cx->cmd->name, bval_shell(cx->op.arena, e.v));
-    }
-    return rc;
-}
-
-/* The first batch of `docs`, which are copied; the others stay in a cursor. */
-static enum op_status first_batch(struct command_ctx *cx, const char *ns, struct slice docs, int64_t batch_size)
-{
-    struct reading *r = read_new(cx, true);
-    struct arena *a = r->cur->arena;
-    docs.p = docs.n ? arena_dup(a, docs.p, docs.n) : docs.p;
-    r->cur->ns = arena_strndup(a, ns, strlen(ns));
-    r->cur->pipe = pipeline_of_docs(a, docs, NULL, NULL);
-    r->batch_size = batch_size;
-    read_open_batch(cx, r, "firstBatch");
-    return read_batch(cx, r);
-}
-
 /* ---- listCollections ---- */
 
 static void describe(struct listing *l, const struct collection *coll)
@@ -186,7 +148,7 @@ enum op_status cmd_list_collections(struct command_ctx *cx)
     struct listing *l = cx->state;
     if (op_check_interrupt(&cx->op) != 0)
         return OP_DONE;
-    if (!l && (!(l = start(cx, cx->req->db)) || arg_batch_size(cx, &l->batch_size) != 0))
+    if (!l && (!(l = start(cx, cx->req->db)) || arg_cursor_batch_size(cx, &l->batch_size) != 0))
         return OP_DONE;
     while (l->at < l->n) {
         describe(l, l->all[l->at]);
@@ -197,7 +159,7 @@ enum op_status cmd_list_collections(struct command_ctx *cx)
             return OP_AGAIN;
     }
     const char *ns = arena_printf(cx->op.arena, "%s.$cmd.listCollections", cx->req->db);
-    enum op_status s = first_batch(cx, ns, buf_slice(&l->docs), l->batch_size); /* over documents it never waits */
+    enum op_status s = read_documents(cx, ns, buf_slice(&l->docs), l->batch_size); /* over documents it never waits */
     buf_free(&l->one);
     buf_free(&l->docs);
     return s;
@@ -209,7 +171,8 @@ enum op_status cmd_list_indexes(struct command_ctx *cx)
 {
     const char *name;
     int64_t batch_size;
-    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || arg_batch_size(cx, &batch_size) != 0)
+    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 ||
+        arg_cursor_batch_size(cx, &batch_size) != 0)
         return OP_DONE;
     struct collection *coll = catalog_get(cx->server->catalog, cx->req->db, name);
     if (!coll)
@@ -218,7 +181,7 @@ enum op_status cmd_list_indexes(struct command_ctx *cx)
     buf_init(&docs);
     for (uint32_t i = 0; i < coll->n_indexes; i++)
         buf_append(&docs, coll->indexes[i].spec, bdoc_len(coll->indexes[i].spec));
-    enum op_status s = first_batch(cx, coll->ns, buf_slice(&docs), batch_size);
+    enum op_status s = read_documents(cx, coll->ns, buf_slice(&docs), batch_size);
     buf_free(&docs);
     collection_unref(coll);
     return s;

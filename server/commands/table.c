@@ -1,5 +1,6 @@
 /* The commands. One row each; its function is in the file of its family. */
 #include "server/commands/admin.h"
+#include "server/commands/bulk_write.h"
 #include "server/commands/crud_read.h"
 #include "server/commands/crud_write.h"
 #include "server/commands/ddl.h"
@@ -19,6 +20,8 @@ const struct command commands[] = {
     {"getMore", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_get_more, get_more_fields, NULL,
      "the next batch of a cursor"},
     {"insert", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_insert, insert_fields, NULL, "stores documents"},
+    {"bulkWrite", CMD_ADMIN | CMD_WRITE | CMD_CURSOR | CMD_NO_COUNT | CMD_RETRY | V1, cmd_bulk_write, bulk_write_fields,
+     NULL, "writes to several collections"},
     {"update", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_update, update_fields, NULL, "changes documents"},
     {"delete", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_delete, delete_fields, NULL, "removes documents"},
     {"findAndModify", CMD_WRITE | CMD_RETRY | V1, cmd_find_and_modify, find_and_modify_fields, "findandmodify",

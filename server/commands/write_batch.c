@@ -40,7 +40,7 @@ static int items_of_array(struct command_ctx *cx, const char *field, struct bval
     return 0;
 }
 
-static int items_open(struct command_ctx *cx, const char *field, struct write_items *out)
+int write_items_open(struct command_ctx *cx, const char *field, struct write_items *out)
 {
     const struct request *req = cx->req;
     const struct sequence *seq = NULL;
@@ -63,19 +63,29 @@ static int items_open(struct command_ctx *cx, const char *field, struct write_it
         if (rc != 0)
             return rc;
     }
-    if (out->n == 0 || out->n > WRITE_ITEMS_MAX)
+    return 0;
+}
+
+int write_items_check(struct command_ctx *cx, const struct write_items *items)
+{
+    if (items->n == 0 || items->n > WRITE_ITEMS_MAX)
         return err_set(&cx->op.err, ERR_INVALID_LENGTH,
-                       "Write batch sizes must be between 1 and %d. Got %u operations.", WRITE_ITEMS_MAX, out->n);
+                       "Write batch sizes must be between 1 and %d. Got %u operations.", WRITE_ITEMS_MAX, items->n);
     return 0;
 }
 
 /* ---- what may be written ---- */
 
-int write_check(struct command_ctx *cx, const char *coll)
+int write_check_ns(struct command_ctx *cx, const char *db, const char *coll)
 {
     if (OV_UNLIKELY(strncmp(coll, "system.", 7) == 0) && strcmp(coll, "system.js") != 0)
-        return err_set(&cx->op.err, ERR_INVALID_NAMESPACE, "cannot write to %s.%s", cx->req->db, coll);
+        return err_set(&cx->op.err, ERR_INVALID_NAMESPACE, "cannot write to %s.%s", db, coll);
     return 0;
+}
+
+int write_check(struct command_ctx *cx, const char *coll)
+{
+    return write_check_ns(cx, cx->req->db, coll);
 }
 
 /* ---- begin and end ---- */
@@ -100,8 +110,8 @@ bool write_batch_start(struct command_ctx *cx, struct write_batch *b, const char
 {
     const char *coll;
     bool bypass;
-    if (arg_collection(cx, &coll) != 0 || items_open(cx, field, &b->items) != 0 ||
-        arg_bool(cx, "ordered", true, &b->ordered) != 0 ||
+    if (arg_collection(cx, &coll) != 0 || write_items_open(cx, field, &b->items) != 0 ||
+        write_items_check(cx, &b->items) != 0 || arg_bool(cx, "ordered", true, &b->ordered) != 0 ||
         arg_bool(cx, "bypassDocumentValidation", false, &bypass) != 0 || write_check(cx, coll) != 0 ||
         write_retry_new(cx, b->items.n, &b->retry) != 0)
         return false;

@@ -14,6 +14,9 @@ struct write_items { /* all of one type: documents */
     struct biter it;
     uint32_t n;
 };
+/* Items in the command's array `field` or in a document sequence of that name. Nonzero: op.err is set. */
+OV_MUST_CHECK int write_items_open(struct command_ctx *cx, const char *field, struct write_items *out);
+OV_MUST_CHECK int write_items_check(struct command_ctx *cx, const struct write_items *items); /* their number */
 bool write_items_next(struct write_items *items, const uint8_t **doc);
 
 enum batch_stage {
@@ -57,6 +60,7 @@ enum op_status write_batch_run(struct command_ctx *cx, struct write_batch *b);
 struct arena *write_batch_arena(struct command_ctx *cx, struct write_batch *b);
 
 /* May this command write to this collection, as it was sent? 73. */
+OV_MUST_CHECK int write_check_ns(struct command_ctx *cx, const char *db, const char *coll);
 OV_MUST_CHECK int write_check(struct command_ctx *cx, const char *coll);
 
 #endif

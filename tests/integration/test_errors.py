@@ -100,7 +100,7 @@ def test_diagnostics_that_tools_read(client):
     assert "global" in admin.command({"getLog": "*"})["names"]
     assert admin.command({"getLog": "startupWarnings"})["ok"] == 1.0
     assert admin.command("getCmdLineOpts")["argv"][0]
-    assert admin.command({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"]["version"] == "7.0"
+    assert admin.command({"getParameter": 1, "featureCompatibilityVersion": 1})["featureCompatibilityVersion"]["version"] == "8.0"
     assert "find" in admin.command("listCommands")["commands"]
     assert admin.command("hostInfo")["system"]
     assert client.server_info()["version"] == info["version"]

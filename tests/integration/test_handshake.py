@@ -18,7 +18,7 @@ def check_hello(doc, writable):
     assert doc["maxWriteBatchSize"] == 100000
     assert doc["logicalSessionTimeoutMinutes"] == 30
     assert doc["minWireVersion"] == 0
-    assert doc["maxWireVersion"] == 21
+    assert doc["maxWireVersion"] == 25
     assert doc["readOnly"] is False
     assert doc["ok"] == 1.0 and isinstance(doc["ok"], float)
     assert type(doc["connectionId"]) is int
