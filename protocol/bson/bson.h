@@ -160,6 +160,10 @@ uint64_t bval_hash(struct bval v, uint64_t seed); /* equal values (bval_eq) hash
  * of different classes are disjoint, and the byte *high + 1 starts no encoding of a lower class. */
 void bval_keyenc(struct buf *out, struct bval v, bool descending);
 void bval_keyenc_class(uint8_t type, uint8_t *low, uint8_t *high);
+/* The other way: appends to the open document `out` the field `name` with the value whose ascending encoding `key` begins with; the bytes that
+ * it took, or 0 (and nothing appended) if there is none. Equal to what was encoded, though perhaps not of its type: keydec.c. `pad`: behind
+ * the end of `key` bytes of this value follow, and what is returned may count some of them; -1: none do. */
+size_t bval_keydec(struct buf *out, const char *name, struct slice key, int pad);
 
 /* Number arithmetic with the server's widening (int -> long -> error on overflow; double and decimal contaminate).
  * `out16` holds the raw result (8 or 16 bytes). Errors: ERR_BAD_VALUE on int64 overflow (the caller words it). */
