@@ -37,4 +37,8 @@ OV_MUST_CHECK int plan_make(struct arena *a, const struct collection *coll, cons
                             const struct sort_spec *sort, struct bval hint, uint64_t snapshot_ts, struct plan *out,
                             struct err *err);
 
+/* Appends indexBounds: {field: ["[5, 10)" …] …} of a POINTS or IXSCAN plan to the open document, as explain shows it. False: too many to be
+ * shown, nothing is appended. */
+bool plan_put_bounds(struct arena *a, const struct plan *p, struct buf *out);
+
 #endif
