@@ -166,6 +166,7 @@ static int step_inside(struct command_ctx *cx, struct explain *e)
 
 enum op_status cmd_explain(struct command_ctx *cx)
 {
+    const struct command *own = cx->cmd;
     struct reading *r = cx->state;
     enum exec_status s;
     struct exec_row row;
@@ -179,6 +180,7 @@ enum op_status cmd_explain(struct command_ctx *cx)
         if (parse_verbosity(cx, e) != 0 || step_inside(cx, e) != 0 || !(r = find_explained(cx)))
             return OP_DONE;
         r->own = e;
+        cx->cmd = own; /* a later step must come here again, not to find */
     } else if (read_still_there(cx, r) != 0) {
         return OP_DONE;
     }

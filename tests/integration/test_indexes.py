@@ -370,3 +370,12 @@ def test_an_index_built_while_others_write_misses_nothing(db, client):
     by_scan = sorted(d["a"] for d in db.c.find({}, hint={"$natural": 1}))
     by_index = [d["a"] for d in db.c.find({"a": {"$gte": -(10**9)}}, hint="a_1").sort("a", 1)]
     assert by_index == by_scan
+
+
+def test_explain_that_outlasts_a_slice(db):
+    db.c.insert_many([{"_id": i, "a": "x" * 40} for i in range(60000)])
+    slow = {"find": "c", "filter": {"a": {"$regex": "y$"}}}
+    for _ in range(3):
+        plan = db.command("explain", slow, verbosity="executionStats")
+        assert plan["executionStats"]["totalDocsExamined"] == 60000
+        assert list(plan)[:3] == ["explainVersion", "queryPlanner", "executionStats"] and "cursor" not in plan
