@@ -74,7 +74,8 @@ def test_list_collections_filters(db):
 def test_create_twice(db):
     db.command("create", "one")
     assert db.command("create", "one") == {"ok": 1.0}  # the same options again
-    fails(db, 48, "create", "one", capped=True, size=10000)
+    fails(db, 48, "create", "one", validator={"a": {"$exists": True}})
+    fails(db, 238, "create", "two", capped=True, size=10000)
 
 
 @pytest.mark.parametrize("name", ["", "a$b", ".a", "system.foo", "a\0b"])
