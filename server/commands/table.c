@@ -50,6 +50,7 @@ const struct command commands[] = {
     /* figures */
     {"collStats", CMD_READ, cmd_coll_stats, coll_stats_fields, "collstats", "sizes of a collection"},
     {"dbStats", CMD_READ, cmd_db_stats, db_stats_fields, "dbstats", "sizes of a database"},
+    {"validate", CMD_READ, cmd_validate, validate_fields, NULL, "compares documents and indexes of a collection"},
     {"dataSize", CMD_READ, cmd_data_size, data_size_fields, "datasize", "bytes of a collection's documents"},
 
     /* what clients ask first */

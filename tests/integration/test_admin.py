@@ -353,3 +353,53 @@ def test_validators_survive_a_restart_and_a_rename(own_server):
     invalid(lambda: client.t.b.insert_one({"x": 2}))
     client.t.b.insert_one({"x": 1})
     client.close()
+
+
+# ---- validate
+
+
+def test_validate(db):
+    db.c.create_index("a")
+    db.c.create_index("u", unique=True)
+    db.c.insert_many([{"_id": i, "a": [i, i + 1], "u": i} for i in range(3000)])
+    for full in (False, True):
+        r = db.command("validate", "c", full=full)
+        assert list(r) == [
+            "ns", "uuid", "nInvalidDocuments", "nNonCompliantDocuments", "nrecords", "nIndexes", "keysPerIndex",
+            "indexDetails", "corruptRecords", "repaired", "valid", "warnings", "errors", "extraIndexEntries",
+            "missingIndexEntries", "ok",
+        ]  # fmt: skip
+        assert (r["ns"], r["nrecords"], r["nIndexes"], r["valid"]) == (f"{db.name}.c", 3000, 3, True)
+        assert r["keysPerIndex"] == {"_id_": 3000, "a_1": 6000, "u_1": 3000}
+        assert r["indexDetails"] == {n: {"valid": True} for n in ("_id_", "a_1", "u_1")}
+    db.command("collMod", "c", validator={"a": 0})
+    r = db.command("validate", "c")
+    assert r["nNonCompliantDocuments"] == 2999 and r["valid"] and len(r["warnings"]) == 1
+    fails(db, 26, "validate", "none", text=f"Collection '{db.name}.none' does not exist to validate.")
+    fails(db, 72, "validate", "c", full=True, background=True)
+    fails(db, 238, "validate", "c", repair=True)
+    fails(db, 40415, "validate", "c", surprise=1)
+
+
+def test_validate_beside_writers(db):
+    db.c.create_index("a")
+    db.c.insert_many([{"_id": i, "a": i} for i in range(2000)])
+    stop = threading.Event()
+
+    def write():
+        n = 0
+        while not stop.is_set():
+            n += 1
+            db.c.update_many({"_id": {"$mod": [7, n % 7]}}, {"$inc": {"a": 1}})
+            db.c.delete_one({"_id": n % 2000})
+            db.c.insert_one({"_id": 10000 + n, "a": [n, -n]})
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(20):
+            r = db.command("validate", "c")
+            assert r["valid"], r
+    finally:
+        stop.set()
+        writer.join()

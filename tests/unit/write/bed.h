@@ -3,6 +3,7 @@
 #define OV_TEST_WRITE_BED_H
 
 #include "server/base/clock.h"
+#include "server/commands/admin.h"
 #include "server/commands/crud_write.h"
 #include "tests/lib/agree.h"
 #include "tests/lib/json.h"
@@ -56,7 +57,7 @@ static inline struct run *run_new(struct bed *b, const char *command, const uint
         const char *name;
         command_fn fn;
     } all[] = {
-        {"insert", cmd_insert}, {"update", cmd_update}, {"delete", cmd_delete}, {"findAndModify", cmd_find_and_modify}};
+        {"insert", cmd_insert}, {"update", cmd_update}, {"delete", cmd_delete}, {"findAndModify", cmd_find_and_modify}, {"validate", cmd_validate}};
     struct run *r = ov_calloc(1, sizeof(*r));
     r->bed = b;
     r->req = (struct request){.body = body, .db = "t", .name = command};
