@@ -76,7 +76,7 @@ static void put_docs(struct retry *r, int32_t first, int n)
     eng_end(t);
 }
 
-START_TEST(what_was_done_is_found_again)
+START_TEST(r18_what_was_done_is_found_again_after_a_kill)
 {
     begin(_i);
     struct retry r = make(1, 7, true);
@@ -136,7 +136,7 @@ START_TEST(a_newer_number_forgets_the_older)
 }
 END_TEST
 
-START_TEST(upserts_and_images_are_kept)
+START_TEST(r18_upserts_and_images_are_kept)
 {
     begin(_i);
     struct retry r = make(1, 1, false);
@@ -156,7 +156,7 @@ START_TEST(upserts_and_images_are_kept)
 }
 END_TEST
 
-START_TEST(a_batch_that_is_given_up_leaves_nothing)
+START_TEST(r18_an_outcome_goes_with_its_batch)
 {
     begin(_i);
     struct retry r = make(1, 1, false);
@@ -226,7 +226,7 @@ START_TEST(a_session_is_one_command_at_a_time)
 }
 END_TEST
 
-START_TEST(old_rows_go)
+START_TEST(r18_old_rows_go_with_their_session)
 {
     struct retry_sweep sweep = {0};
     begin(_i);
@@ -258,12 +258,12 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, what_was_done_is_found_again, 0, 3);
+    tcase_add_loop_test(tc, r18_what_was_done_is_found_again_after_a_kill, 0, 3);
     tcase_add_loop_test(tc, a_newer_number_forgets_the_older, 0, 3);
-    tcase_add_loop_test(tc, upserts_and_images_are_kept, 0, 3);
-    tcase_add_loop_test(tc, a_batch_that_is_given_up_leaves_nothing, 0, 3);
+    tcase_add_loop_test(tc, r18_upserts_and_images_are_kept, 0, 3);
+    tcase_add_loop_test(tc, r18_an_outcome_goes_with_its_batch, 0, 3);
     tcase_add_loop_test(tc, missing_and_damaged_rows_are_told, 0, 3);
     tcase_add_test(tc, a_session_is_one_command_at_a_time);
-    tcase_add_loop_test(tc, old_rows_go, 0, 2);
+    tcase_add_loop_test(tc, r18_old_rows_go_with_their_session, 0, 2);
 }
 TEST_MAIN("session/retry", add_tests)

@@ -1,4 +1,5 @@
-/* Writers beside an index build: whatever they do to documents that the build has passed, or has not reached, the index is right in the end. */
+/* Writers beside an index build: whatever they do to documents that the build has passed, or has not reached, the index is right in the end:
+ * nothing is missing, and no key that was removed meanwhile comes back (R20). */
 #include "server/write/index_build.h"
 #include "tests/unit/write/bed.h"
 
@@ -87,19 +88,19 @@ static void writes_beside(const char *spec, int before)
     arena_free(a);
 }
 
-START_TEST(plain_index)
+START_TEST(r20_a_plain_index)
 {
     writes_beside("{key: {a: 1}, name: 'i'}", _i);
 }
 END_TEST
 
-START_TEST(unique_index)
+START_TEST(r20_a_unique_index)
 {
     writes_beside("{key: {a: 1}, name: 'i', unique: true}", _i);
 }
 END_TEST
 
-START_TEST(sparse_index)
+START_TEST(r20_a_sparse_index)
 {
     writes_beside("{key: {b: 1}, name: 'i', sparse: true}", _i);
 }
@@ -107,9 +108,9 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, plain_index, 0, 40);
-    tcase_add_loop_test(tc, unique_index, 0, 40);
-    tcase_add_loop_test(tc, sparse_index, 0, 40);
+    tcase_add_loop_test(tc, r20_a_plain_index, 0, 40);
+    tcase_add_loop_test(tc, r20_a_unique_index, 0, 40);
+    tcase_add_loop_test(tc, r20_a_sparse_index, 0, 40);
 }
 
 TEST_MAIN("write/building", add_tests)
