@@ -73,7 +73,9 @@ struct command_ctx { /* of one command; lives in its arena */
     bool exhaust_more;            /* handler: more replies follow (getMore, hello with exhaustAllowed) */
     bool extra_error_info;
     bool journaled;               /* write concern asks for j: true or w: "majority" */
-    bool w0;
+    bool w0;                      /* nobody asks what became of the write */
+    const uint8_t *concern;       /* writeConcern as sent; NULL: none was */
+    int concern_code;             /* it cannot be satisfied: what the reply says once the write is done; 0: it can */
     const uint8_t *lsid;          /* the session's 16 bytes, in the request; NULL: none was given */
     bool has_txn_number;          /* a retryable write */
     int64_t txn_number;

@@ -204,6 +204,8 @@ void command_finish(struct command_ctx *cx)
         const uint8_t *concern = failpoint_write_concern(cx);
         if (concern && !failpoint_labels(cx) && is_retried(cx, concern_code(concern)))
             put_labels(cx->reply, ERR_LABEL_RETRYABLE_WRITE);
+        if (!concern)
+            write_concern_put_error(cx);
         bw_f64(cx->reply, "ok", 1);
     }
     if (cx->server->set_name)

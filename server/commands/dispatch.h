@@ -11,4 +11,8 @@ OV_MUST_CHECK int generic_args(struct command_ctx *cx);
 /* Appends topologyVersion: {processId, counter}. */
 void put_topology_version(struct command_ctx *cx);
 
+/* write_concern.c. Reads the field writeConcern; nonzero: op.err is set. */
+OV_MUST_CHECK int write_concern_read(struct command_ctx *cx, const struct belem *e);
+void write_concern_put_error(struct command_ctx *cx); /* writeConcernError into the reply of a write, if there is one */
+
 #endif

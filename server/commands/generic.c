@@ -89,85 +89,6 @@ static int take_read_preference(struct command_ctx *cx, const struct belem *e)
 
 /* ---- concerns ---- */
 
-static int w_number(struct command_ctx *cx, struct bval v)
-{
-    int64_t w;
-    if (!bval_to_i64(v, false, &w) || w < 0 || w > 50)
-        return err_set(&cx->op.err, ERR_FAILED_TO_PARSE,
-                       "w has to be a non-negative number and not greater than 50; found: %s",
-                       bval_shell(cx->op.arena, v));
-    cx->w0 = w == 0;
-    if (w <= 1)
-        return 0;
-    if (!cx->server->set_name)
-        return err_set(&cx->op.err, ERR_BAD_VALUE, "cannot use 'w' > 1 when a host is not replicated");
-    return err_set(&cx->op.err, ERR_UNSATISFIABLE_WRITE_CONCERN, "Not enough data-bearing nodes");
-}
-
-static int w_mode(struct command_ctx *cx, struct bval v)
-{
-    uint32_t n;
-    const char *mode = bval_str(v, &n);
-    if (strcmp(mode, "majority") == 0) {
-        cx->journaled = true;
-        return 0;
-    }
-    if (!cx->server->set_name)
-        return err_set(&cx->op.err, ERR_BAD_VALUE,
-                       "cannot use non-majority 'w' mode \"%s\" when a host is not replicated", mode);
-    return err_set(&cx->op.err, ERR_UNKNOWN_REPL_WRITE_CONCERN,
-                   "No write concern mode named '%s' found in replica set configuration", mode);
-}
-
-static int write_concern_field(struct command_ctx *cx, const struct belem *e, bool *j, bool *fsync)
-{
-    if (strcmp(e->name, "w") == 0) {
-        if (bval_is_number(e->v))
-            return w_number(cx, e->v);
-        if (e->v.type == BSON_TYPE_UTF8)
-            return w_mode(cx, e->v);
-        return err_set(&cx->op.err, ERR_FAILED_TO_PARSE, "w has to be a number, string, or object; found: %s",
-                       bval_type_name(e->v.type));
-    }
-    if (strcmp(e->name, "j") == 0 || strcmp(e->name, "fsync") == 0) {
-        if (!bval_is_number(e->v) && e->v.type != BSON_TYPE_BOOL)
-            return arg_wrong_type(cx, arena_printf(cx->op.arena, "writeConcern.%s", e->name), e->v,
-                                  "types '[bool, long, int, decimal, double']");
-        *(e->name[0] == 'j' ? j : fsync) = bval_truthy(e->v);
-        return 0;
-    }
-    if (strcmp(e->name, "wtimeout") == 0)
-        return bval_is_number(e->v)
-                   ? 0
-                   : arg_wrong_type(cx, "writeConcern.wtimeout", e->v, "types '[long, int, decimal, double']");
-    if (strncmp(e->name, "wOpTime", 7) == 0 || strcmp(e->name, "provenance") == 0 ||
-        strcmp(e->name, "getLastError") == 0 || strcmp(e->name, "wElectionId") == 0)
-        return 0;
-    return err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field 'writeConcern.%s' is an unknown field.", e->name);
-}
-
-static int take_write_concern(struct command_ctx *cx, const struct belem *wc)
-{
-    struct biter it;
-    struct belem e;
-    bool j = false, fsync = false;
-    int rc = take_doc(cx, wc);
-    if (rc != 0 || absent(wc->v))
-        return rc;
-    if (!bval_is_missing(bdoc_get(bval_doc(wc->v), "w")))
-        cx->journaled = false; /* instead of the default */
-    for (biter_init(&it, bval_doc(wc->v)); rc == 0 && biter_next(&it, &e);)
-        rc = write_concern_field(cx, &e, &j, &fsync);
-    if (rc != 0)
-        return rc;
-    if (j && fsync)
-        return err_set(&cx->op.err, ERR_FAILED_TO_PARSE, "fsync and j options cannot be used together");
-    if (!(cx->cmd->flags & (CMD_WRITE | CMD_ANY_WC)) && !bdoc_empty(bval_doc(wc->v)))
-        return err_set(&cx->op.err, ERR_INVALID_OPTIONS, "Command %s does not support writeConcern", cx->cmd->name);
-    cx->journaled |= j || fsync;
-    return 0;
-}
-
 /* Commands that read take it among their own fields. For the others it says nothing, so long as it is the default. */
 static int take_read_concern(struct command_ctx *cx, const struct belem *e)
 {
@@ -261,7 +182,7 @@ static const struct {
     {"$clusterTime", take_doc},
     {"$readPreference", take_read_preference},
     {"readConcern", take_read_concern},
-    {"writeConcern", take_write_concern},
+    {"writeConcern", write_concern_read},
     {"maxTimeMS", take_max_time},
     {"comment", take_anything},
     {"apiVersion", take_api_version},

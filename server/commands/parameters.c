@@ -109,30 +109,37 @@ enum op_status cmd_get_parameter(struct command_ctx *cx)
     return all || found ? OP_DONE : command_fail(cx, ERR_INVALID_OPTIONS, "no option found to get");
 }
 
+static int set_one(struct command_ctx *cx, const struct belem *e, bool first)
+{
+    const struct parameter *p = find(e->name);
+    if (!p)
+        return err_set(&cx->op.err, ERR_INVALID_OPTIONS,
+                       "attempted to set unrecognized parameter [%s], use help:true to see options ", e->name);
+    if (!p->set)
+        return err_set(&cx->op.err, ERR_ILLEGAL_OPERATION, "not allowed to change [%s] at runtime", p->name);
+    if (first)
+        p->write(cx, "was"); /* thrown away if the new value is refused */
+    int rc = p->set(cx, e->v);
+    if (rc == 0)
+        log_line(LOG_INFO, "CONTROL", 51002, "A parameter was changed", "\"parameter\":\"%s\"", p->name);
+    return rc;
+}
+
+/* One after the other, up to the first that is refused; `was` is of the first. */
 enum op_status cmd_set_parameter(struct command_ctx *cx)
 {
     struct biter it;
-    struct belem e, chosen = {0};
+    struct belem e;
+    bool first = true;
     biter_init(&it, cx->req->body);
     biter_next(&it, &e);
     while (biter_next(&it, &e)) {
         if (generic(e.name))
             continue;
-        if (chosen.name)
-            return command_fail(cx, ERR_NOT_IMPLEMENTED,
-                                "setParameter of several parameters at once is not implemented");
-        chosen = e;
+        if (set_one(cx, &e, first) != 0)
+            return OP_DONE;
+        first = false;
     }
-    if (!chosen.name)
-        return command_fail(cx, ERR_INVALID_OPTIONS, "no option found to set, use help:true to see options ");
-    const struct parameter *p = find(chosen.name);
-    if (!p)
-        return command_fail(cx, ERR_INVALID_OPTIONS,
-                            "attempted to set unrecognized parameter [%s], use help:true to see options ", chosen.name);
-    if (!p->set)
-        return command_fail(cx, ERR_ILLEGAL_OPERATION, "not allowed to change [%s] at runtime", p->name);
-    p->write(cx, "was"); /* thrown away if the new value is refused */
-    if (p->set(cx, chosen.v) == 0)
-        log_line(LOG_INFO, "CONTROL", 51002, "A parameter was changed", "\"parameter\":\"%s\"", p->name);
-    return OP_DONE;
+    return first ? command_fail(cx, ERR_INVALID_OPTIONS, "no option found to set, use help:true to see options ")
+                 : OP_DONE;
 }

@@ -1,7 +1,8 @@
-/* Logical sessions, as far as clients see them without transactions: an identifier that a driver makes up or asks for. Nothing is kept for
- * one, so nothing ends but the identifier's use. */
+/* Logical sessions, as far as clients see them without transactions: an identifier that a driver makes up or asks for. What ends with
+ * one are its cursors. */
 #include "server/base/rand.h"
 #include "server/commands/diagnostic.h"
+#include "server/session/cursors.h"
 
 #define TIMEOUT_MINUTES 30
 
@@ -56,5 +57,15 @@ enum op_status cmd_refresh_sessions(struct command_ctx *cx)
 
 enum op_status cmd_end_sessions(struct command_ctx *cx)
 {
-    return check_ids(cx);
+    enum { UUID_AT = 5, UUID_BYTES = 16 }; /* behind length and subtype */
+    struct biter it;
+    struct belem e;
+    if (check_ids(cx) != OP_DONE || cx->op.err.code)
+        return OP_DONE;
+    struct map *sessions = map_new();
+    for (biter_init(&it, bval_doc(bdoc_get(cx->req->body, cx->req->name))); biter_next(&it, &e);)
+        map_put(sessions, slice_of(bdoc_get(bval_doc(e.v), "id").p + UUID_AT, UUID_BYTES), sessions);
+    cursors_kill_sessions(cx->server->cursors, sessions);
+    map_free(sessions);
+    return OP_DONE;
 }

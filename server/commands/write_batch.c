@@ -180,6 +180,12 @@ static void add_array(struct buf *reply, const char *name, const struct buf *ele
 static void reply(struct command_ctx *cx, struct write_batch *b)
 {
     uint32_t retried = b->retry ? b->retry->n_retried : 0;
+    if (OV_UNLIKELY(cx->w0 && !cx->journaled)) { /* and yet a reply is wanted: it tells nothing */
+        bw_i32(cx->reply, "n", 0);
+        if (b->counts_changed)
+            bw_i32(cx->reply, "nModified", 0);
+        return;
+    }
     bw_i32(cx->reply, "n", (int32_t)(b->n_of_writer ? (int64_t)b->w.committed + retried : b->n));
     if (b->n_errors)
         add_array(cx->reply, "writeErrors", &b->errors);

@@ -172,23 +172,52 @@ void cursors_discard(struct cursors *cs, struct cursor *c)
     cursor_free(cs, c);
 }
 
+/* Out of the table. True: it is idle, and the caller's to free. */
+static bool kill_locked(struct cursors *cs, struct cursor *c)
+{
+    remove_id(cs, c);
+    if (c->taken)
+        atomic_store_explicit(&c->killed, true, memory_order_relaxed);
+    else
+        out_of_idle(c);
+    return !c->taken;
+}
+
 bool cursors_kill(struct cursors *cs, int64_t id)
 {
     mutex_lock(&cs->mutex);
-    struct cursor *c = map_get(cs->by_id, key_of(&id)), *idle = NULL;
-    if (c) {
-        remove_id(cs, c);
-        if (c->taken) {
-            atomic_store_explicit(&c->killed, true, memory_order_relaxed);
-        } else {
-            out_of_idle(c);
-            idle = c;
-        }
-    }
+    struct cursor *c = map_get(cs->by_id, key_of(&id)), *idle = c && kill_locked(cs, c) ? c : NULL;
     mutex_unlock(&cs->mutex);
     if (idle)
         cursor_free(cs, idle);
     return c != NULL;
+}
+
+static struct slice session_of(const struct cursor *c)
+{
+    return slice_of(c->lsid, sizeof(c->lsid));
+}
+
+void cursors_kill_sessions(struct cursors *cs, const struct map *sessions)
+{
+    size_t pos = 0, n = 0;
+    struct slice key;
+    void *value;
+    mutex_lock(&cs->mutex);
+    struct cursor **found = ov_malloc((map_count(cs->by_id) + 1) * sizeof(struct cursor *));
+    while (map_next(cs->by_id, &pos, &key, &value)) {
+        struct cursor *c = value;
+        if (c->has_lsid && map_get(sessions, session_of(c)))
+            found[n++] = c;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!kill_locked(cs, found[i]))
+            found[i] = NULL;
+    mutex_unlock(&cs->mutex);
+    for (size_t i = 0; i < n; i++)
+        if (found[i])
+            cursor_free(cs, found[i]);
+    free(found);
 }
 
 /* ---- time ---- */

@@ -3,6 +3,7 @@
 #ifndef OV_CURSORS_H
 #define OV_CURSORS_H
 
+#include "server/base/map.h"
 #include "server/catalog/catalog.h"
 #include "server/op/operation.h"
 #include "server/query/stage/stage.h"
@@ -53,6 +54,8 @@ void cursors_give_back(struct cursors *cs, struct cursor *c);
 void cursors_discard(struct cursors *cs, struct cursor *c);
 /* False: there is none. One that is taken is freed by its user, whose cursor_killed turns true. */
 bool cursors_kill(struct cursors *cs, int64_t id);
+/* All that were made in one of these sessions, the keys of the map; as cursors_kill. */
+void cursors_kill_sessions(struct cursors *cs, const struct map *sessions);
 static inline bool cursor_killed(const struct cursor *c)
 {
     return atomic_load_explicit(&c->killed, memory_order_relaxed);

@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from bson import SON, Int64
+from bson import SON, Binary, Int64
 from pymongo import MongoClient, WriteConcern
 from pymongo.errors import OperationFailure, WriteError
 
@@ -403,3 +403,32 @@ def test_validate_beside_writers(db):
     finally:
         stop.set()
         writer.join()
+
+
+def test_parameters_are_set_one_after_the_other(wire):
+    def set_parameter(*fields):
+        return wire.command("admin", SON([("setParameter", 1), *fields]))
+
+    try:
+        reply = set_parameter(("logLevel", 1), ("comment", "x"))
+        assert (reply["ok"], reply["was"]) == (1.0, 0)
+        reply = set_parameter(("nope", 1), ("logLevel", 2))
+        assert (reply["ok"], reply["code"]) == (0.0, 72) and "[nope]" in reply["errmsg"]
+        reply = set_parameter(("logLevel", 3), ("enableTestCommands", False))
+        assert (reply["ok"], reply["code"]) == (0.0, 20) and "[enableTestCommands]" in reply["errmsg"]
+        assert wire.command("admin", {"getParameter": 1, "logLevel": 1})["logLevel"] == 3
+    finally:
+        set_parameter(("logLevel", 0))
+
+
+def test_end_sessions_closes_their_cursors(wire, db):
+    db.c.insert_many([{"_id": i} for i in range(10)])
+    sessions = [{"id": Binary(bytes([i]) * 16, 4)} for i in range(3)]
+    fields = [[("lsid", s)] for s in sessions] + [[]]
+    ids = [wire.command(db.name, SON([("find", "c"), ("batchSize", 2), *f]))["cursor"]["id"] for f in fields]
+    assert wire.command("admin", {"endSessions": sessions[:2]})["ok"] == 1.0
+    codes = []
+    for i, f in zip(ids, fields):
+        reply = wire.command(db.name, SON([("getMore", Int64(i)), ("collection", "c"), *f]))
+        codes.append(reply.get("code", 0))
+    assert codes == [43, 43, 0, 0]

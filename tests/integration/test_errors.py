@@ -86,7 +86,7 @@ def test_a_time_limit_that_runs_out(db, failpoint):
 def test_diagnostics_that_tools_read(client):
     admin = client.admin
     info = admin.command("buildInfo")
-    assert info["version"].startswith("7.0.") and info["versionArray"][:2] == [7, 0] and len(info["versionArray"]) == 4
+    assert info["version"].startswith("8.0.") and info["versionArray"][:2] == [8, 0] and len(info["versionArray"]) == 4
     assert info["bits"] == 64 and info["maxBsonObjectSize"] == 16777216 and info["ok"] == 1.0
     assert admin.command("ping") == {"ok": 1.0}
     assert admin.command("connectionStatus")["authInfo"]["authenticatedUsers"] == []
