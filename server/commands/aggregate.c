@@ -12,6 +12,8 @@ struct aggregate_args {
     const uint8_t *pipeline;
     struct bval hint;
     int64_t batch_size;
+    bool explained;
+    uint32_t n_above; /* stages that are left above the plan */
 };
 
 static int parse_collection(struct command_ctx *cx, struct aggregate_args *a)
@@ -61,10 +63,9 @@ static int parse_batch_size(struct command_ctx *cx, struct bval cursor, struct a
 static int parse_cursor(struct command_ctx *cx, struct aggregate_args *a)
 {
     struct bval cursor = bdoc_get(cx->req->body, "cursor");
-    int rc = arg_refused_flag(cx, "explain");
     a->batch_size = FIRST_BATCH;
-    if (rc != 0)
-        return rc;
+    if (bval_is_missing(cursor) && a->explained)
+        return 0;
     if (bval_is_missing(cursor))
         return err_set(&cx->op.err, ERR_FAILED_TO_PARSE,
                        "The 'cursor' option is required, except for aggregate with the explain argument");
@@ -77,7 +78,7 @@ static int parse_args(struct command_ctx *cx, struct aggregate_args *a)
 {
     bool ignored; /* nothing here needs the disk or writes */
     int rc;
-    *a = (struct aggregate_args){0};
+    *a = (struct aggregate_args){.explained = a->explained};
     if ((rc = parse_collection(cx, a)) != 0 || (rc = parse_pipeline(cx, a)) != 0 || (rc = parse_cursor(cx, a)) != 0 ||
         (rc = arg_bool(cx, "allowDiskUse", false, &ignored)) != 0 ||
         (rc = arg_bool(cx, "bypassDocumentValidation", false, &ignored)) != 0 || (rc = arg_hint(cx, &a->hint)) != 0 ||
@@ -94,7 +95,7 @@ static int needs_collection(struct command_ctx *cx, const struct pipeline_spec *
                    "{aggregate: 1} is not valid for '%s'; a collection is required.", spec->first_name);
 }
 
-static int open_aggregate(struct command_ctx *cx, struct reading *r, const struct aggregate_args *a)
+static int open_aggregate(struct command_ctx *cx, struct reading *r, struct aggregate_args *a)
 {
     struct arena *arena = r->cur->arena;
     struct pipeline_spec *spec = arena_zalloc(arena, sizeof(*spec));
@@ -106,6 +107,7 @@ static int open_aggregate(struct command_ctx *cx, struct reading *r, const struc
         rc = pipeline_push_down(arena, spec, access, &cx->op.err);
     if (rc != 0)
         return rc;
+    a->n_above = spec->n;
     read_begin(cx, r, a->coll);
     rc = read_open(cx, r, access->filter, &access->sort, a->hint, access->skip, access->limit);
     if (rc == 0)
@@ -113,9 +115,21 @@ static int open_aggregate(struct command_ctx *cx, struct reading *r, const struc
     return rc;
 }
 
+struct reading *aggregate_explained(struct command_ctx *cx, uint32_t *n_above)
+{
+    struct aggregate_args a = {.explained = true};
+    if (parse_args(cx, &a) != 0)
+        return NULL;
+    struct reading *r = read_new(cx, false);
+    if (open_aggregate(cx, r, &a) != 0)
+        return NULL;
+    *n_above = a.n_above;
+    return r;
+}
+
 static struct reading *start(struct command_ctx *cx)
 {
-    struct aggregate_args a;
+    struct aggregate_args a = {0};
     if (parse_args(cx, &a) != 0)
         return NULL;
     struct reading *r = read_new(cx, true);
@@ -136,6 +150,11 @@ enum op_status cmd_aggregate(struct command_ctx *cx)
     if (!r) {
         if (!read_caught_up(cx))
             return OP_WAIT;
+        bool explain;
+        if (arg_bool(cx, "explain", false, &explain) != 0)
+            return OP_DONE;
+        if (explain)
+            return explain_aggregate(cx);
         if (!(r = start(cx)))
             return OP_DONE;
     } else if (read_still_there(cx, r) != 0) {

@@ -63,5 +63,9 @@ enum op_status read_stopped(struct command_ctx *cx, struct reading *r, enum exec
 
 /* A find that is opened to be looked at, out of cx->req: its batch size counts for nothing. NULL: op.err is set. (find.c) */
 struct reading *find_explained(struct command_ctx *cx);
+/* The same of an aggregate; *n_above: so many of its last stages stand above the plan. (aggregate.c) */
+struct reading *aggregate_explained(struct command_ctx *cx, uint32_t *n_above);
+/* {aggregate, explain: true}: the whole reply. (explain.c) */
+enum op_status explain_aggregate(struct command_ctx *cx);
 
 #endif

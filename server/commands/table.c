@@ -29,7 +29,7 @@ const struct command commands[] = {
     {"killCursors", CMD_READ | V1, cmd_kill_cursors, kill_cursors_fields, NULL, "closes cursors"},
     {"count", CMD_READ | V1, cmd_count, count_fields, NULL, "how many documents match"},
     {"distinct", CMD_READ, cmd_distinct, distinct_fields, NULL, "the different values of a field"},
-    {"explain", CMD_READ | V1, cmd_explain, explain_fields, NULL, "how a find is run"},
+    {"explain", CMD_READ | V1, cmd_explain, explain_fields, NULL, "how a command would be run"},
     {"aggregate", CMD_READ | CMD_WRITE | CMD_CURSOR | V1, cmd_aggregate, aggregate_fields, NULL, "runs a pipeline"},
 
     /* collections, databases, indexes */

@@ -53,10 +53,13 @@ static enum exec_status matching(struct exec *x, struct operation *op, struct en
         if (s != EXEC_ROW)
             return s;
         x->examined = true;
-        if (!filter || filter->op == MATCH_TRUE)
+        if (!filter || filter->op == MATCH_TRUE) {
+            x->matched++;
             return EXEC_ROW;
+        }
         if (match_doc(filter, row->doc, &found)) {
             row->array_index = found.array_index;
+            x->matched++;
             return EXEC_ROW;
         }
     }
@@ -146,4 +149,9 @@ uint64_t exec_keys_examined(const struct exec *x)
 uint64_t exec_docs_examined(const struct exec *x)
 {
     return x->docs_examined;
+}
+
+void exec_counts(const struct exec *x, struct exec_counts *out)
+{
+    *out = (struct exec_counts){x->keys_examined, x->docs_examined, x->matched, x->skipped, x->given};
 }

@@ -31,5 +31,9 @@ bool exec_at_end(const struct exec *x);
 void exec_close(struct exec *x); /* closes its scans; before eng_end; accepts NULL */
 uint64_t exec_keys_examined(const struct exec *x);
 uint64_t exec_docs_examined(const struct exec *x);
+struct exec_counts { /* so far; matched: rows before sort, skip and limit */
+    uint64_t keys, docs, matched, skipped, given;
+};
+void exec_counts(const struct exec *x, struct exec_counts *out);
 
 #endif

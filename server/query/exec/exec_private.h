@@ -71,7 +71,7 @@ struct exec {
     struct eng_txn *txn;
     struct arena *arena;
     uint64_t skip, limit, skipped, given;
-    uint64_t keys_examined, docs_examined;
+    uint64_t keys_examined, docs_examined, matched;
     /* The next document of the access path, matching or not. */
     enum exec_status (*access)(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err);
     /* Record ids into the batch: ROW if it holds some, EOF if none are left. */

@@ -227,16 +227,6 @@ START_TEST(replies_have_the_server_s_form)
          "{ cursor: { firstBatch: [ { _id: 2 } ], id: 0, ns: \"t.c\" }, ok: 1.0 }"},
         {"{aggregate: 'nothing', pipeline: [{~group: {_id: 1, n: {~sum: 1}}}], cursor: {}}",
          "{ cursor: { firstBatch: [], id: 0, ns: \"t.nothing\" }, ok: 1.0 }"},
-        {"{explain: {find: 'c', filter: {_id: 3}}, verbosity: 'queryPlanner'}",
-         "{ explainVersion: \"1\", queryPlanner: { namespace: \"t.c\", parsedQuery: { _id: 3 }, indexFilterSet: false, "
-         "winningPlan: { stage: \"IDHACK\" }, rejectedPlans: [] }, command: { find: \"c\", filter: { _id: 3 } }, ok: "
-         "1.0 }"},
-        {"{explain: {find: 'c', sort: {b: 1}, limit: 2}, verbosity: 'queryPlanner'}",
-         "{ explainVersion: \"1\", queryPlanner: { namespace: \"t.c\", parsedQuery: {}, indexFilterSet: false, "
-         "winningPlan: { "
-         "stage: \"LIMIT\", limitAmount: 2, inputStage: { stage: \"SORT\", sortPattern: { b: 1 }, memLimit: 104857600, "
-         "type: \"simple\", inputStage: { stage: \"COLLSCAN\", direction: \"forward\" } } }, rejectedPlans: [] }, "
-         "command: { find: \"c\", sort: { b: 1 }, limit: 2 }, ok: 1.0 }"},
         {"{killCursors: 'c', cursors: [{'$numberLong': '5'}]}",
          "{ cursorsKilled: [], cursorsNotFound: [ 5 ], cursorsAlive: [], cursorsUnknown: [], ok: 1.0 }"},
     };
@@ -245,6 +235,47 @@ START_TEST(replies_have_the_server_s_form)
     for (size_t i = 0; i < OV_LEN(rows); i++) {
         const char *got = run(&f, rows[i].command);
         ck_assert_msg(strcmp(got, rows[i].reply) == 0, "%s: %s", rows[i].command, got);
+    }
+    fix_free(&f);
+}
+END_TEST
+
+/* What comes before serverInfo, which tells the host's name. */
+START_TEST(explanations_show_the_plan)
+{
+#define BEGIN                                                                                                      \
+    "{ explainVersion: \"1\", queryPlanner: { namespace: \"t.c\", parsedQuery: %s, indexFilterSet: false, "        \
+    "maxIndexedOrSolutionsReached: false, maxIndexedAndSolutionsReached: false, maxScansToExplodeReached: false, " \
+    "winningPlan: "
+    static const struct {
+        const char *command, *query, *plan;
+    } rows[] = {
+        {"{explain: {find: 'c', filter: {_id: 3}}, verbosity: 'queryPlanner'}", "{ _id: { $eq: 3 } }",
+         "{ stage: \"IDHACK\" }, rejectedPlans: [] }, command: { find: \"c\", filter: { _id: 3 } }, serverInfo: "},
+        {"{explain: {find: 'c', sort: {b: 1}, limit: 2}, verbosity: 'queryPlanner'}", "{}",
+         "{ stage: \"SORT\", sortPattern: { b: 1 }, memLimit: 104857600, limitAmount: 2, type: \"simple\", inputStage: "
+         "{ "
+         "stage: \"COLLSCAN\", direction: \"forward\" } }, rejectedPlans: [] }, command: { find: \"c\", sort: { b: 1 "
+         "}, limit: 2 }, serverInfo: "},
+        {"{explain: {find: 'c', filter: {b: {~gte: 1, ~lt: 3}}}}",
+         "{ $and: [ { b: { $gte: 1 } }, { b: { $lt: 3 } } ] }", "{ stage: \"COLLSCAN\", filter: "},
+        {"{explain: {count: 'c', query: {b: 1}}}", "{ b: { $eq: 1 } }", "{ stage: \"COUNT\", inputStage: "},
+        {"{explain: {distinct: 'c', key: 'b'}}", "{}", "{ stage: \"COLLSCAN\", direction: \"forward\" }, "},
+        {"{explain: {delete: 'c', deletes: [{q: {b: 1}, limit: 0}]}}", "{ b: { $eq: 1 } }",
+         "{ stage: \"DELETE\", inputStage: "},
+        {"{explain: {update: 'c', updates: [{q: {b: 1}, u: {~set: {z: 1}}, multi: true}]}}", "{ b: { $eq: 1 } }",
+         "{ stage: \"UPDATE\", inputStage: "},
+        {"{aggregate: 'c', pipeline: [{~match: {b: 1}}], explain: true}", "{ b: { $eq: 1 } }",
+         "{ stage: \"COLLSCAN\", filter: { b: 1 }, direction: \"forward\" }, rejectedPlans: [] }, command: "},
+    };
+    struct fix f;
+    char want[2000];
+    fix_new(&f, _i, 10);
+    for (size_t i = 0; i < OV_LEN(rows); i++) {
+        const char *got = run(&f, rows[i].command);
+        int n = snprintf(want, sizeof(want), BEGIN, rows[i].query);
+        snprintf(want + n, sizeof(want) - (size_t)n, "%s", rows[i].plan);
+        ck_assert_msg(strncmp(got, want, strlen(want)) == 0, "%s: %s", rows[i].command, got);
     }
     fix_free(&f);
 }
@@ -296,10 +327,10 @@ START_TEST(what_does_not_fit_is_refused)
         {"{aggregate: 'c', pipeline: [], cursor: {batchSize: -1}}", 51024, NULL},
         {"{aggregate: 'c', pipeline: [], cursor: {x: 1}}", 40415, NULL},
         {"{aggregate: 'c', pipeline: [], cursor: 1}", 14, NULL},
-        {"{aggregate: 'c', pipeline: [], explain: true}", 238, NULL},
+        {"{aggregate: 'c', pipeline: [], explain: 'x'}", 14, NULL},
         {"{explain: 1}", 14, NULL},
         {"{explain: {}}", 59, NULL},
-        {"{explain: {count: 'c'}}", 238, "explain of count is not implemented"},
+        {"{explain: {getMore: {'$numberLong': '5'}, collection: 'c'}}", 238, "explain of getMore is not implemented"},
         {"{explain: {find: 'c', bogus: 1}}", 40415, NULL},
         {"{explain: {find: 'c'}, verbosity: 'loud'}", 2, NULL},
         {"{aggregate: 1, pipeline: [], cursor: {}}", 73, NULL},
@@ -557,6 +588,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, find_and_get_more_give_each_document_once, 0, 3);
     tcase_add_loop_test(tc, replies_have_the_server_s_form, 0, 3);
+    tcase_add_loop_test(tc, explanations_show_the_plan, 0, 3);
     tcase_add_test(tc, what_does_not_fit_is_refused);
     tcase_add_test(tc, batches_hold_no_more_than_16_mib);
     tcase_add_loop_test(tc, a_cursor_belongs_to_its_collection_and_session, 0, 3);
