@@ -42,6 +42,24 @@ static const struct {
     {"maxKey", 127},
 };
 
+uint32_t match_type_alias(const char *name, uint32_t n)
+{
+    if (n == 6 && memcmp(name, "number", 6) == 0)
+        return BITS_NUMBER;
+    for (size_t i = 0; i < OV_LEN(aliases); i++)
+        if (strlen(aliases[i].name) == n && memcmp(aliases[i].name, name, n) == 0)
+            return type_bit(aliases[i].code);
+    return 0;
+}
+
+uint32_t match_type_bit(uint8_t type)
+{
+    return type == BSON_TYPE_EOD      ? 0
+           : type == BSON_TYPE_MINKEY ? BIT_MINKEY
+           : type == BSON_TYPE_MAXKEY ? BIT_MAXKEY
+                                      : BIT(type);
+}
+
 static int parse_one(struct parser *ps, const struct belem *e, uint32_t *bits)
 {
     int64_t code;
@@ -95,9 +113,5 @@ int match_parse_type(struct parser *ps, const char *path, const struct belem *e,
 
 bool match_test_type(const struct match *m, struct bval v, struct match_result *r)
 {
-    uint32_t bit = v.type == BSON_TYPE_EOD      ? 0
-                   : v.type == BSON_TYPE_MINKEY ? BIT_MINKEY
-                   : v.type == BSON_TYPE_MAXKEY ? BIT_MAXKEY
-                                                : BIT(v.type);
-    return (m->n_values & bit) != 0;
+    return (m->n_values & match_type_bit(v.type)) != 0;
 }

@@ -107,6 +107,8 @@ static bool eval_doc(const struct match *m, const uint8_t *doc, struct match_res
         return true;
     case MATCH_FALSE:
         return false;
+    case MATCH_SCHEMA:
+        return match_test_schema(m, doc);
     case MATCH_EXISTS:
         if (!m->flag)
             return !leaf_on_doc(m, doc, NULL);
@@ -150,6 +152,8 @@ bool match_bare(const struct match *m, struct bval v, bool expand)
         return true;
     case MATCH_FALSE:
         return false;
+    case MATCH_SCHEMA: /* of a document */
+        return v.type == BSON_TYPE_DOCUMENT && match_test_schema(m, bval_doc(v));
     case MATCH_EXISTS:
         return leaf_on_value(m, v, expand, NULL) == m->flag;
     default:

@@ -13,6 +13,7 @@ enum match_op {
     MATCH_EXISTS,                                           /* path, flag: true or false */
     MATCH_TRUE, MATCH_FALSE,
     MATCH_TYPE, MATCH_SIZE, MATCH_MOD, MATCH_ELEM_MATCH, MATCH_REGEX, MATCH_BITS, /* path, private operands */
+    MATCH_SCHEMA, /* $jsonSchema on the whole document: no path */
     MATCH_VALUE_IS, MATCH_VALUE_OBJECT, /* roots of match_parse_value: equal to `value`; a document that children[0] accepts */
 };
 /* clang-format on */

@@ -109,6 +109,13 @@ int match_parse_regex(struct parser *, const char *, const struct belem *, const
 size_t match_prefix_of(const char *pattern, const char *flags, char *out, bool *exact);
 int match_regex_literal(struct parser *ps, const char *path, struct bval v, struct match_list *out);
 
+int match_parse_schema(struct parser *, const char *, const struct belem *, const uint8_t *,
+                       struct match_list *); /* schema_parse.c */
+
+/* Types as bits, and by their aliases (0: unknown). element.c */
+uint32_t match_type_bit(uint8_t type);
+uint32_t match_type_alias(const char *name, uint32_t n);
+
 /* ---- evaluation: eval.c ---- */
 
 /* Does one value that the path reached satisfy the leaf? `v` may be missing. Only $elemMatch uses `r`. */
@@ -129,6 +136,9 @@ bool match_test_elem(const struct match *m, struct bval v, struct match_result *
 bool match_test_mod(const struct match *m, struct bval v, struct match_result *r);
 bool match_test_bits(const struct match *m, struct bval v, struct match_result *r);
 bool match_test_regex(const struct match *m, struct bval v, struct match_result *r);
+
+bool match_regex_text(const struct match *m, const char *s, uint32_t n); /* of a MATCH_REGEX, on a text */
+bool match_test_schema(const struct match *m, const uint8_t *doc);       /* schema_test.c */
 
 /* A tree whose leaves have no path, on one value. `expand`: arrays are tried element by element, as under a field. */
 bool match_bare(const struct match *m, struct bval v, bool expand);

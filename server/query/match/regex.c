@@ -219,15 +219,9 @@ int match_parse_regex(struct parser *ps, const char *path, const struct belem *e
 
 /* ---- matching */
 
-bool match_test_regex(const struct match *m, struct bval v, struct match_result *r)
+bool match_regex_text(const struct match *m, const char *s, uint32_t n)
 {
     const struct regex *rx = m->priv;
-    if (v.type == BSON_TYPE_REGEX)
-        return v.n == m->value.n && memcmp(v.p, m->value.p, v.n) == 0;
-    if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
-        return false;
-    uint32_t n;
-    const char *s = bval_str(v, &n);
     if (rx->prefix.n) {
         bool begins = n >= rx->prefix.n && memcmp(s, rx->prefix.p, rx->prefix.n) == 0;
         if (!begins || rx->exact)
@@ -239,6 +233,17 @@ bool match_test_regex(const struct match *m, struct bval v, struct match_result 
     if (OV_UNLIKELY(rc == PCRE2_ERROR_JIT_STACKLIMIT))
         rc = pcre2_match(rx->code, (PCRE2_SPTR)s, n, 0, PCRE2_NO_JIT, tools.data, tools.limits);
     return rc >= 0;
+}
+
+bool match_test_regex(const struct match *m, struct bval v, struct match_result *r)
+{
+    uint32_t n;
+    if (v.type == BSON_TYPE_REGEX)
+        return v.n == m->value.n && memcmp(v.p, m->value.p, v.n) == 0;
+    if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
+        return false;
+    const char *s = bval_str(v, &n);
+    return match_regex_text(m, s, n);
 }
 
 bool match_regex_prefix(const struct match *m, struct slice *prefix, bool *exact)

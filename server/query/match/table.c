@@ -46,11 +46,11 @@ static const struct match_operator top[] = {
     {"$ref", match_parse_dbref},
     {"$id", match_parse_dbref},
     {"$db", match_parse_dbref},
+    {"$jsonSchema", match_parse_schema},
     /* not built */
     {"$expr", match_parse_refused},
     {"$where", match_parse_refused},
     {"$text", match_parse_refused},
-    {"$jsonSchema", match_parse_refused},
     {"$sampleRate", match_parse_refused},
 };
 
