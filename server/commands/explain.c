@@ -299,9 +299,11 @@ enum op_status cmd_explain(struct command_ctx *cx)
         if (!read_caught_up(cx))
             return OP_WAIT;
         struct explain *e = arena_zalloc(cx->op.arena, sizeof(*e));
+        const struct command *explain = cx->cmd;
         e->began_us = clock_mono_us();
         if (parse_verbosity(cx, e) != 0 || step_inside(cx, e) != 0 || !(r = explain_open(cx, e)))
             return OP_DONE;
+        cx->cmd = explain; /* later steps are its own */
         r->own = e;
         cx->cmd = own; /* a later step must come here again, not to find */
     } else if (read_still_there(cx, r) != 0) {
