@@ -18,6 +18,7 @@
 #define READ_BYTES (64 * 1024) /* the loop's read buffer */
 #define SMALL_MESSAGE \
     4096 /* up to this size a message is copied into its arena: cheaper than to give the read buffer away */
+#define LARGE_BODY     (128 * 1024) /* a command larger than this, without its sequences, takes no step on the loop */
 #define IN_MAX         (64 * 1024)  /* a connection that is busy is not read beyond this */
 #define OUT_MAX        (256 * 1024) /* nor are its further requests run while this much is unsent */
 #define SPARE_BYTES    (64 * 1024)  /* larger reply buffers are not kept */

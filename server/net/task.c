@@ -197,6 +197,14 @@ static void to_worker(struct task *t)
     op_pool_push(t->loop->net->pool, op, true);
 }
 
+/* Reading a large filter or pipeline takes longer than a slice and cannot stop within: other connections must not wait for it. Documents
+ * in sequences do not count, since writes go through them in slices. */
+static bool starts_on_worker(const struct task *t)
+{
+    const struct command_ctx *cx = t->cx;
+    return load_le32(t->req.body) > LARGE_BODY && !cx->refused && cx->cmd->flags & (CMD_READ | CMD_WRITE);
+}
+
 /* A step answered WAIT. True: it waits, or is queued; false: it was woken meanwhile and is the caller's to run. */
 static bool park(struct task *t)
 {
@@ -222,6 +230,11 @@ static bool run_on_loop(struct task *t, bool fresh)
             t->cx->op.host = &t->host;
             t->cx->op.on_worker = false;
             fresh = false;
+            if (starts_on_worker(t)) {
+                eng_step_leave(s->engine);
+                to_worker(t);
+                return false;
+            }
         }
         enum op_status st = step(&t->cx->op);
         if (st == OP_DONE)

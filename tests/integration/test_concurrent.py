@@ -1,6 +1,7 @@
 """Many clients, one document: nothing is lost and nothing is done twice."""
 
 import threading
+import time
 
 import pymongo
 import pytest
@@ -231,3 +232,28 @@ def test_two_loops_one_database(own_server):
     finally:
         for c in clients:
             c.close()
+
+
+def test_a_huge_filter_holds_nobody_up(server, db):
+    """Its reading alone takes many slices: the connections of the same loop are served meanwhile."""
+    db.c.insert_many([{"_id": i} for i in range(100)])
+    worst, done = [0.0], threading.Event()
+    huge = op_msg({"find": "c", "filter": {"_id": {"$in": list(range(1_000_000, 0, -1))}}, "$db": db.name})
+
+    def ask():
+        try:
+            with Wire(server.port, timeout=60 * SLOW) as w:
+                for _ in range(2):
+                    assert len(w.ask(huge).doc["cursor"]["firstBatch"]) == 99
+        finally:
+            done.set()
+
+    def ping():
+        with Wire(server.port, timeout=60 * SLOW) as w:
+            while not done.wait(0.002):
+                began = time.monotonic()
+                assert w.command("admin", {"ping": 1})["ok"] == 1.0
+                worst[0] = max(worst[0], time.monotonic() - began)
+
+    together(2, lambda i: (ask, ping)[i]())
+    assert worst[0] < 0.4 * SLOW
