@@ -147,6 +147,7 @@ static bool drained(struct catalog *c, struct ddl *d)
 {
     if (!d->announced)
         return true;
+    OV_ASSERT(d->old); /* only what is there can be announced */
     mutex_lock(&c->ddl_lock);
     bool none = atomic_load(&d->old->rt->writers) == 0 && (!d->target || atomic_load(&d->target->rt->writers) == 0);
     d->waiting = !none;

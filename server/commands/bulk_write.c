@@ -24,6 +24,7 @@ struct bulk_write {
     bool finished;    /* nothing is pending */
     bool last, again; /* after the flush: the end; a pause */
     uint64_t wrote;   /* documents committed by writers before this one */
+    uint64_t last_ts; /* of their last commit */
     /* The operation in hand. */
     struct bulk_op op;
     uint32_t index;
@@ -44,6 +45,7 @@ static void close_writer(struct bulk_write *b)
 {
     modify_end(&b->modify);
     b->wrote += b->w.committed;
+    b->last_ts = OV_MAX(b->last_ts, b->w.last_ts);
     writer_end(&b->w);
     b->w.committed = 0;
 }
@@ -52,6 +54,7 @@ static void end(struct command_ctx *cx, struct bulk_write *b)
 {
     close_writer(b);
     cx->wrote = b->wrote != 0;
+    cx->own_ts = b->last_ts;
     write_retry_end(b->retry);
     b->retry = NULL;
     buf_free(&b->results);

@@ -79,6 +79,7 @@ struct command_ctx { /* of one command; lives in its arena */
     const uint8_t *lsid;          /* the session's 16 bytes, in the request; NULL: none was given */
     bool has_txn_number;          /* a retryable write */
     int64_t txn_number;
+    uint64_t own_ts;              /* handler: timestamp of its last commit; the client's later commands see it (R13) */
     bool wrote;                   /* handler: something of this command is committed, though it may still fail */
     bool close_connection;        /* the host closes the connection instead of replying (fail points, shutdown) */
     void (*cleanup)(struct command_ctx *cx); /* run once when the command ends in any way; may be NULL */

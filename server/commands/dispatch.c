@@ -198,6 +198,8 @@ static void put_cluster_time(struct command_ctx *cx)
 void command_finish(struct command_ctx *cx)
 {
     clean_up(cx);
+    if (cx->own_ts)
+        cx->client->last_ts = OV_MAX(cx->client->last_ts, (int64_t)cx->own_ts);
     if (cx->op.err.code) {
         put_error(cx);
     } else {

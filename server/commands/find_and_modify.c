@@ -205,6 +205,7 @@ static void cleanup(struct command_ctx *cx)
         writer_cancel(&s->w);
     modify_end(&s->modify);
     cx->wrote = s->w.committed != 0;
+    cx->own_ts = s->w.last_ts;
     writer_end(&s->w);
     write_retry_end(s->retry);
 }

@@ -98,6 +98,7 @@ static void cleanup(struct command_ctx *cx)
     if (b->end)
         b->end(b);
     cx->wrote = b->w.committed != 0;
+    cx->own_ts = b->w.last_ts;
     writer_end(&b->w);
     write_retry_end(b->retry);
     buf_free(&b->errors);

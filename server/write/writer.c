@@ -15,7 +15,8 @@ static enum write_result create(struct writer *w, struct err *err)
 {
     bool existed;
     enum ddl_result r = catalog_create(w->c, w->db, w->name, NULL, &existed, w->call, err);
-    w->creating = r == DDL_PENDING; /* then it must be asked again, even if another one makes the collection meanwhile */
+    w->creating =
+        r == DDL_PENDING; /* then it must be asked again, even if another one makes the collection meanwhile */
     return r == DDL_OK ? WRITE_OK : r == DDL_PENDING ? WRITE_WAIT : WRITE_FAILED;
 }
 
@@ -57,9 +58,12 @@ enum write_result writer_commit(struct writer *w)
         return WRITE_FAILED;
     }
     w->committing = true;
-    enum eng_result r = eng_commit(w->txn, ENG_DUR_LOCAL, NULL, w->call);
+    uint64_t ts = w->last_ts;
+    enum eng_result r = eng_commit(w->txn, ENG_DUR_LOCAL, &ts, w->call);
     if (r == ENG_PENDING)
         return WRITE_WAIT;
+    if (r == ENG_OK)
+        w->last_ts = ts;
     w->committing = false;
     w->committed += r == ENG_OK ? w->batch : 0;
     w->batch = 0;

@@ -43,6 +43,7 @@ struct writer {
     enum eng_result engine_result;
     uint32_t batch;     /* documents changed and not committed */
     uint64_t committed; /* documents changed and committed */
+    uint64_t last_ts;   /* of the last commit; 0: none */
     /* Its own. */
     bool entered, committing;
     bool creating;         /* the catalog was told to make the collection and has not answered */

@@ -66,7 +66,7 @@ static bool one_interval(struct arena *a, const struct choice *c, const uint32_t
 
 bool choice_intervals(struct arena *a, const struct choice *c, struct plan *out)
 {
-    uint32_t step[INDEX_FIELDS_MAX] = {0}, at[INDEX_FIELDS_MAX];
+    uint32_t step[INDEX_FIELDS_MAX] = {0}, at[INDEX_FIELDS_MAX] = {0};
     uint32_t n = c->n_bounded ? c->n_intervals : 1;
     out->intervals = arena_zalloc(a, n * sizeof(*out->intervals));
     if (!out->intervals)

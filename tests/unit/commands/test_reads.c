@@ -584,6 +584,45 @@ START_TEST(the_time_limit_of_find_holds_for_its_get_mores)
 }
 END_TEST
 
+/* ---- rules of the engine ---- */
+
+/* Also of what another command, or one without an answer, has written on the connection. */
+START_TEST(r13_a_command_reads_what_its_connection_has_written)
+{
+    struct fix f;
+    struct running r;
+    fix_new(&f, _i, 0);
+    static const char *const writes[] = {
+        "{insert: 'c', documents: [{_id: 1, a: 0}]}",
+        "{update: 'c', updates: [{q: {_id: 1}, u: {~set: {a: 1}}}], writeConcern: {w: 0}}",
+        "{findAndModify: 'c', query: {_id: 1}, update: {~set: {a: 2}}}",
+        "{delete: 'c', deletes: [{q: {_id: 1}, limit: 1}]}",
+    };
+    for (size_t i = 0; i < OV_LEN(writes); i++) {
+        uint64_t before = eng_visible(f.db.e);
+        run(&f, writes[i]);
+        ck_assert_uint_gt((uint64_t)f.client.last_ts, before);
+        ck_assert_uint_ge(eng_visible(f.db.e), (uint64_t)f.client.last_ts);
+        uint64_t own = (uint64_t)f.client.last_ts;
+        run(&f, "{find: 'c'}");
+        ck_assert_uint_eq((uint64_t)f.client.last_ts, own); /* not its own */
+    }
+
+    /* Were its last write not visible yet, a read would wait for it. */
+    f.client.last_ts = (int64_t)eng_visible(f.db.e) + 1;
+    begin(&f, &r, J("{find: 'c'}"));
+    eng_step_enter(f.db.e);
+    ck_assert_int_eq(r.cx->op.step(&r.cx->op), OP_WAIT);
+    eng_step_leave(f.db.e);
+    db_put(&f.db, 99, "a", "1"); /* makes it visible */
+    ck_assert(atomic_exchange(&f.woken, 0));
+    while (!step(&f, &r))
+        ;
+    ck_assert_int_eq(batch_len(&f, "firstBatch"), 0);
+    fix_free(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, find_and_get_more_give_each_document_once, 0, 3);
@@ -600,5 +639,6 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, indexes_give_the_same_documents, 0, 3);
     tcase_add_loop_test(tc, a_cursor_goes_on_through_writes, 0, 3);
     tcase_add_test(tc, the_time_limit_of_find_holds_for_its_get_mores);
+    tcase_add_loop_test(tc, r13_a_command_reads_what_its_connection_has_written, 0, 3);
 }
 TEST_MAIN("commands/reads", add_tests)
