@@ -77,6 +77,20 @@ void engine_fail(struct engine *e, const struct eng_error *err)
                  log_quote(err->msg, strlen(err->msg), text, sizeof(text)));
 }
 
+void engine_read_failed(struct engine *e, const struct eng_error *err)
+{
+    char text[sizeof(err->msg) * 2];
+    if (err->result != ENG_IO && err->result != ENG_CORRUPT)
+        return;
+    mutex_lock(&e->misc_lock);
+    bool again = strcmp(e->error.msg, err->msg) == 0; /* by each query that meets the block: one line is enough */
+    mutex_unlock(&e->misc_lock);
+    engine_note_error(e, err);
+    if (!again)
+        log_line(LOG_ERROR, "STORAGE", 5220004, "A read of the data files failed", "\"error\":%s",
+                 log_quote(err->msg, strlen(err->msg), text, sizeof(text)));
+}
+
 void engine_warn(const struct eng_error *err, int id, const char *what)
 {
     char text[sizeof(err->msg) * 2];

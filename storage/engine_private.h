@@ -165,6 +165,7 @@ static inline struct layers *layers_now(const struct engine *e)
 void engine_fail(struct engine *e, const struct eng_error *err);         /* read-only from here on */
 void engine_warn(const struct eng_error *err, int id, const char *what); /* a line in the log; id as log_line's */
 void engine_note_error(struct engine *e, const struct eng_error *err);
+void engine_read_failed(struct engine *e, const struct eng_error *err); /* notes it, and tells the log once */
 struct layers *layers_new(struct engine *e, struct memtable *active, struct memtable *const *sealed, size_t n_sealed,
                           struct run_set *runs);
 void layers_publish(struct engine *e,

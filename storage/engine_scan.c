@@ -213,6 +213,7 @@ static enum eng_result next_page(struct eng_scan *s, struct eng_page *page, bool
 {
     struct eng_txn *t = s->txn;
     struct eng_error err;
+    err.result = ENG_OK;
     enum eng_result r = ENG_OK;
     size_t n = 0;
     txn_use(t);
@@ -230,7 +231,7 @@ static enum eng_result next_page(struct eng_scan *s, struct eng_page *page, bool
         return r;
     }
     if (r != ENG_OK) {
-        engine_note_error(t->e, &err);
+        engine_read_failed(t->e, &err);
         s->ready = false;
         return r;
     }

@@ -184,10 +184,11 @@ enum eng_result layers_get(struct engine *e, const struct layers *l, uint64_t ha
         return ENG_NOT_FOUND;
     struct entry found;
     struct eng_error err;
+    err.result = ENG_OK;
     enum eng_result r = run_set_get(l->runs, e->cache, hash, keyspace, key, snapshot, &found, &err);
     if (OV_UNLIKELY(r != ENG_OK)) {
         if (r != ENG_NOT_FOUND)
-            engine_note_error(e, &err);
+            engine_read_failed(e, &err);
         return r;
     }
     *ts = found.ts;

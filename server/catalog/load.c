@@ -114,8 +114,12 @@ static int load_keyspace(struct loader *l, struct blocking *b, uint64_t keyspace
     int rc = 0;
     while (rc == 0 && page.more) {
         enum eng_result r = WAIT_FOR(b, eng_scan_next(s, &page, &b->call));
-        if (r != ENG_OK)
-            rc = err_set(l->err, ERR_INTERNAL_ERROR, "The catalog cannot be read: %s", eng_result_name(r));
+        if (r != ENG_OK) {
+            struct eng_error why = {0};
+            eng_error(l->c->e, &why);
+            rc = err_set(l->err, ERR_INTERNAL_ERROR, "The catalog cannot be read: %s",
+                         why.result == r ? why.msg : eng_result_name(r));
+        }
         for (size_t i = 0; rc == 0 && i < page.n; i++)
             rc = load(l, &page.rows[i]);
     }

@@ -205,3 +205,30 @@ def test_options_that_do_not_exist_are_refused():
     assert r.returncode == 0 and r.stdout.strip()
     r = subprocess.run([program(), "--help"], capture_output=True, timeout=10)
     assert r.returncode == 0 and b"--dbpath" in r.stdout
+
+
+def test_a_damaged_block_is_named_and_never_served(own_server):
+    server = own_server("--cacheSizeGB", "0.01")
+    with client_of(server) as c:
+        for i in range(0, 50000, 1000):
+            c.d.c.insert_many([{"_id": k, "x": random.randbytes(1500)} for k in range(i, i + 1000)])
+    runs = os.path.join(server.dbpath, "runs")
+    deadline = time.monotonic() + 30 * SLOW
+    sizes, before = [], None
+    while (not sizes or sizes != before) and time.monotonic() < deadline:  # until the first runs are written
+        time.sleep(0.5)
+        before, sizes = sizes, [os.path.getsize(os.path.join(runs, name)) for name in os.listdir(runs)]
+    assert server.stop() == 0
+    largest = max((os.path.join(runs, name) for name in os.listdir(runs)), key=os.path.getsize)
+    with open(largest, "r+b") as f:
+        f.seek(os.path.getsize(largest) // 2)
+        f.write(b"damage")
+    server.start()
+    with client_of(server) as c:
+        for _ in range(3):
+            with pytest.raises(PyMongoError) as e:
+                list(c.d.c.find().hint([("$natural", 1)]))
+            assert e.value.code == 301  # DataCorruptionDetected
+        assert c.d.c.find_one({"_id": 0})["_id"] == 0
+    said = [line for line in server.log if "A read of the data files failed" in line]
+    assert len(said) == 1 and os.path.basename(largest) in said[0] and "offset" in said[0]
