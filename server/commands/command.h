@@ -59,6 +59,7 @@ enum command_flags {
     CMD_NO_COUNT = 32 /* counts itself: opcounters other than command */, CMD_NO_COMPRESS = 64, CMD_API_V1 = 128 /* part of the stable API */,
     CMD_RETRY = 256 /* takes a txnNumber */, CMD_ANY_WC = 512 /* no write, but a writeConcern does no harm */,
     CMD_TEST = 1024 /* unknown without enableTestCommands */,
+    CMD_READ_CONCERN = 2048 /* takes its readConcern itself */,
 };
 
 struct command_ctx { /* of one command; lives in its arena */

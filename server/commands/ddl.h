@@ -1,4 +1,4 @@
-/* Handlers of collections, databases and indexes, for table.c: ddl.c, lists.c, indexes.c. */
+/* Handlers of collections, databases and indexes, for table.c: ddl.c, lists.c, indexes.c, search_indexes.c. */
 #ifndef OV_COMMANDS_DDL_H
 #define OV_COMMANDS_DDL_H
 
@@ -12,6 +12,7 @@ enum op_status cmd_list_collections(struct command_ctx *cx);
 enum op_status cmd_create_indexes(struct command_ctx *cx);
 enum op_status cmd_list_indexes(struct command_ctx *cx);
 enum op_status cmd_drop_indexes(struct command_ctx *cx);
+enum op_status cmd_search_indexes(struct command_ctx *cx); /* each of the commands about search indexes */
 
 extern const char *const create_fields[], *const drop_fields[], *const drop_database_fields[],
                                                                     *const list_databases_fields[],

@@ -89,12 +89,12 @@ static int take_read_preference(struct command_ctx *cx, const struct belem *e)
 
 /* ---- concerns ---- */
 
-/* Commands that read take it among their own fields. For the others it says nothing, so long as it is the default. */
+/* Commands that read documents take it among their own fields. For the others it says nothing, so long as it is the default. */
 static int take_read_concern(struct command_ctx *cx, const struct belem *e)
 {
     uint32_t n;
     int rc = take_doc(cx, e);
-    if (rc != 0 || absent(e->v) || cx->cmd->flags & CMD_READ)
+    if (rc != 0 || absent(e->v) || cx->cmd->flags & CMD_READ_CONCERN)
         return rc;
     struct bval level = bdoc_get(bval_doc(e->v), "level");
     if (bval_is_missing(level) || (level.type == BSON_TYPE_UTF8 && (strcmp(bval_str(level, &n), "local") == 0 ||

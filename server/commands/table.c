@@ -16,7 +16,8 @@ const struct command commands[] = {
     /* name, flags, handler, own fields, second spelling, help */
 
     /* documents */
-    {"find", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_find, find_fields, NULL, "documents that match a filter"},
+    {"find", CMD_READ | CMD_READ_CONCERN | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_find, find_fields, NULL,
+     "documents that match a filter"},
     {"getMore", CMD_READ | CMD_CURSOR | CMD_NO_COUNT | V1, cmd_get_more, get_more_fields, NULL,
      "the next batch of a cursor"},
     {"insert", CMD_WRITE | CMD_NO_COUNT | CMD_RETRY | V1, cmd_insert, insert_fields, NULL, "stores documents"},
@@ -27,10 +28,11 @@ const struct command commands[] = {
     {"findAndModify", CMD_WRITE | CMD_RETRY | V1, cmd_find_and_modify, find_and_modify_fields, "findandmodify",
      "changes or removes one document and returns it"},
     {"killCursors", CMD_READ | V1, cmd_kill_cursors, kill_cursors_fields, NULL, "closes cursors"},
-    {"count", CMD_READ | V1, cmd_count, count_fields, NULL, "how many documents match"},
-    {"distinct", CMD_READ, cmd_distinct, distinct_fields, NULL, "the different values of a field"},
-    {"explain", CMD_READ | V1, cmd_explain, explain_fields, NULL, "how a command would be run"},
-    {"aggregate", CMD_READ | CMD_WRITE | CMD_CURSOR | V1, cmd_aggregate, aggregate_fields, NULL, "runs a pipeline"},
+    {"count", CMD_READ | CMD_READ_CONCERN | V1, cmd_count, count_fields, NULL, "how many documents match"},
+    {"distinct", CMD_READ | CMD_READ_CONCERN, cmd_distinct, distinct_fields, NULL, "the different values of a field"},
+    {"explain", CMD_READ | CMD_READ_CONCERN | V1, cmd_explain, explain_fields, NULL, "how a command would be run"},
+    {"aggregate", CMD_READ | CMD_READ_CONCERN | CMD_WRITE | CMD_CURSOR | V1, cmd_aggregate, aggregate_fields, NULL,
+     "runs a pipeline"},
 
     /* collections, databases, indexes */
     {"create", CMD_WRITE | V1, cmd_create, create_fields, NULL, "makes a collection"},
@@ -59,10 +61,16 @@ const struct command commands[] = {
     {"isMaster", CMD_NO_AUTH | CMD_NO_COMPRESS | CMD_ANY_WC, cmd_hello, NULL, "ismaster", "hello of older clients"},
     {"ping", CMD_NO_AUTH | CMD_ANY_WC | V1, cmd_ping, none, NULL, "answers"},
     {"buildInfo", CMD_NO_AUTH | CMD_ANY_WC, cmd_build_info, none, "buildinfo", "version and build of the server"},
-
+    {"testVersion2", CMD_ANY_WC | CMD_TEST, cmd_ping, none, NULL, "no part of the stable API: for tests of apiStrict"},
     {"whatsmyuri", CMD_NO_AUTH | CMD_ANY_WC, cmd_whatsmyuri, none, NULL, "the client's address"},
     {"connectionStatus", CMD_NO_AUTH | CMD_ANY_WC, cmd_connection_status, connection_status_fields, NULL,
      "the users of this connection"},
+
+    /* search indexes: refused as by a server without a search service */
+    {"createSearchIndexes", 0, cmd_search_indexes, NULL, NULL, "makes search indexes"},
+    {"updateSearchIndex", 0, cmd_search_indexes, NULL, NULL, "changes a search index"},
+    {"dropSearchIndex", 0, cmd_search_indexes, NULL, NULL, "removes a search index"},
+    {"listSearchIndexes", 0, cmd_search_indexes, NULL, NULL, "the search indexes"},
 
     /* sessions */
     {"startSession", CMD_ANY_WC, cmd_start_session, none, NULL, "starts a logical session"},

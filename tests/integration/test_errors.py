@@ -104,3 +104,20 @@ def test_diagnostics_that_tools_read(client):
     assert "find" in admin.command("listCommands")["commands"]
     assert admin.command("hostInfo")["system"]
     assert client.server_info()["version"] == info["version"]
+
+
+def test_search_is_refused_as_without_its_service(wire, db):
+    for command in (
+        SON([("createSearchIndexes", "c"), ("indexes", [{"definition": {}}])]),
+        SON([("dropSearchIndex", "c"), ("name", "x")]),
+        SON([("aggregate", "c"), ("pipeline", [{"$listSearchIndexes": {}}]), ("cursor", {})]),
+        SON([("aggregate", "c"), ("pipeline", [{"$vectorSearch": {}}]), ("cursor", {})]),
+    ):
+        reply = wire.command(db.name, command)
+        assert (reply["code"], reply["codeName"]) == (31082, "SearchNotEnabled") and "Atlas" in reply["errmsg"]
+
+
+def test_lists_have_no_read_concern_but_the_default(wire, db):
+    for command in ({"listCollections": 1}, {"listIndexes": "c"}):
+        reply = wire.command(db.name, SON([*command.items(), ("readConcern", {"level": "snapshot"})]))
+        assert (reply["ok"], reply["code"]) == (0.0, 72), reply

@@ -90,6 +90,27 @@ static int parse_count(struct parse *p, struct bval v, struct stage_spec *out)
     return 0;
 }
 
+/* Search needs a service beside the server, here and there. */
+static int without_search(struct parse *p, const char *what)
+{
+    return err_set(
+        p->err, ERR_SEARCH_NOT_ENABLED,
+        "Using %s requires additional configuration. Please connect to Atlas or an AtlasCLI local deployment "
+        "to enable. For more information on how to connect, see "
+        "https://dochub.mongodb.org/core/atlas-cli-deploy-local-reqs.",
+        what);
+}
+
+static int parse_search(struct parse *p, struct bval v, struct stage_spec *out)
+{
+    return without_search(p, "$search and $vectorSearch aggregation stages");
+}
+
+static int parse_list_search_indexes(struct parse *p, struct bval v, struct stage_spec *out)
+{
+    return without_search(p, "Atlas Search Database Commands and the $listSearchIndexes aggregation stage");
+}
+
 /* ---- the table ---- */
 
 static const struct row {
@@ -116,7 +137,7 @@ static const struct row {
     {"$listCatalog", NULL},
     {"$listLocalSessions", NULL},
     {"$listSampledQueries", NULL},
-    {"$listSearchIndexes", NULL},
+    {"$listSearchIndexes", parse_list_search_indexes},
     {"$listSessions", NULL},
     {"$lookup", NULL},
     {"$match", parse_match},
@@ -129,8 +150,8 @@ static const struct row {
     {"$replaceRoot", NULL},
     {"$replaceWith", NULL},
     {"$sample", NULL},
-    {"$search", NULL},
-    {"$searchMeta", NULL},
+    {"$search", parse_search},
+    {"$searchMeta", parse_search},
     {"$set", NULL},
     {"$setWindowFields", NULL},
     {"$shardedDataDistribution", NULL},
@@ -140,7 +161,7 @@ static const struct row {
     {"$unionWith", NULL},
     {"$unset", NULL},
     {"$unwind", NULL},
-    {"$vectorSearch", NULL},
+    {"$vectorSearch", parse_search},
 };
 
 static int parse_stage(struct parse *p, struct bval v, struct stage_spec *out, const char **name)
