@@ -10,6 +10,12 @@
 
 enum index_state { INDEX_BUILDING, INDEX_READY };
 
+struct index_partial { /* which documents have keys */
+    bool (*wanted)(const void *arg, const uint8_t *doc);
+    const void *arg;          /* of the catalog: a struct match */
+    const char *const *paths; /* what `wanted` looks at: an update that touches one may move a document in or out */
+    uint32_t n_paths;
+};
 struct index_def { /* immutable but for the two atomics in `rt` */
     const char *name;
     uint64_t keyspace;          /* of its entries: kind KEYSPACE_INDEX or KEYSPACE_UNIQUE */
@@ -19,6 +25,10 @@ struct index_def { /* immutable but for the two atomics in `rt` */
     int8_t *dirs;
     uint32_t n_fields;
     bool is_id, unique, sparse;
+    bool hidden;                /* kept up to date, and not used by plans */
+    int32_t expire_after;       /* expireAfterSeconds; -1: documents stay */
+    const uint8_t *filter;      /* partialFilterExpression; NULL: all documents have keys */
+    const struct index_partial *partial; /* of the filter; set by the catalog, for the language of filters is not known here */
     enum index_state state;
     struct index_rt *rt; /* shared by all versions of the definition */
 };
@@ -57,7 +67,8 @@ struct keyset { /* the encoded keys of one document in one index, unique, sorted
     uint32_t multikey;          /* fields that held an array */
     const struct bval **values; /* per key: n_fields values (BVAL_MISSING where absent), for E11000 */
 };
-/* Errors: ERR_CANNOT_INDEX_PARALLEL_ARRAYS (171). A sparse index gives none for documents without any of its fields. */
+/* Errors: ERR_CANNOT_INDEX_PARALLEL_ARRAYS (171). A sparse index gives none for documents without any of its fields, a
+ * partial one none for those that its filter does not want. */
 OV_MUST_CHECK int keygen(const struct index_def *def, const uint8_t *doc, struct arena *a, struct keyset *out,
                          struct err *err);
 
@@ -72,8 +83,8 @@ static inline uint64_t index_entry_rid(const struct index_def *def, const struct
 }
 
 /* Parses and checks one index specification as createIndexes gets it. Fills everything but keyspace, state and rt.
- * Errors: 67 CannotCreateIndex, 197 unknown option, 14; kinds (text, 2d, hashed, wildcard) and options (partialFilterExpression, collation,
- * expireAfterSeconds …) that are not there yet are refused by name. */
+ * Errors: 67 CannotCreateIndex, 197 unknown option, 14; kinds (text, 2d, hashed, wildcard) and options (collation …) that are not there yet are
+ * refused by name. `partial` stays NULL: see catalog_index_filter. */
 OV_MUST_CHECK int index_parse(struct arena *a, const uint8_t *spec, struct index_def *out, struct err *err);
 
 #endif

@@ -290,6 +290,8 @@ int keygen(const struct index_def *def, const uint8_t *doc, struct arena *a, str
     struct gen g = {.def = def, .arena = a, .err = err};
     int rc = 0;
     *out = (struct keyset){0};
+    if (def->partial && !def->partial->wanted(def->partial->arg, doc))
+        return 0;
     if (single(&g, doc, out, &rc))
         return rc;
     for (uint32_t i = 0; i < def->n_fields; i++)

@@ -14,6 +14,8 @@ enum treatment {
     FLAG,       /* a boolean that is kept if true */
     KEPT,       /* without effect here; shown as given */
     DROPPED,    /* of old versions: not even kept */
+    EXPIRY,     /* a number of seconds, kept as int */
+    FILTER,     /* a document that is kept */
     UNLESS_OFF, /* not there yet: refused unless false or an empty document */
     REFUSED,    /* not there yet */
 };
@@ -30,12 +32,12 @@ static const struct {
     {"ns", DROPPED},
     {"dropDups", DROPPED},
     {"storageEngine", UNLESS_OFF},
-    {"hidden", UNLESS_OFF},
+    {"hidden", FLAG},
     {"prepareUnique", UNLESS_OFF},
     {"clustered", UNLESS_OFF},
     {"collation", UNLESS_OFF},
-    {"expireAfterSeconds", REFUSED},
-    {"partialFilterExpression", REFUSED},
+    {"expireAfterSeconds", EXPIRY},
+    {"partialFilterExpression", FILTER},
     {"wildcardProjection", REFUSED},
     {"columnstoreProjection", REFUSED},
     {"weights", REFUSED},
@@ -71,6 +73,18 @@ static bool is_off(struct bval v)
     return v.type == BSON_TYPE_BOOL && !bval_bool(v);
 }
 
+/* Whole seconds; those of NaN are the most there are, those of numbers out of range the nearest that are in it. */
+static int64_t expiry_seconds(struct bval v)
+{
+    int64_t seconds;
+    double d = bval_to_f64(v);
+    if (isnan(d))
+        return INT32_MAX;
+    if (bval_to_i64(v, false, &seconds))
+        return seconds;
+    return d < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* A field of the _id index besides key and name: mongod takes a handful only. */
 static bool allowed_for_id(const char *name)
 {
@@ -81,6 +95,28 @@ static bool allowed_for_id(const char *name)
     return false;
 }
 
+static int check_expiry(struct bval v, const uint8_t *spec, struct arena *a, struct err *err)
+{
+    const char *shown = bval_shell(a, bval_from_doc(spec));
+    int64_t seconds;
+    if (!bval_is_number(v))
+        return err_set(
+            err, ERR_CANNOT_CREATE_INDEX,
+            "TTL index 'expireAfterSeconds' option must be numeric, but received a type of '%s'. Index spec: %s",
+            bval_type_name(v.type), shown);
+    seconds = expiry_seconds(v);
+    if (seconds < 0)
+        return err_set(err, ERR_CANNOT_CREATE_INDEX,
+                       "TTL index 'expireAfterSeconds' option cannot be less than 0. Index spec: %s", shown);
+    if (seconds > INT32_MAX)
+        return err_set(
+            err, ERR_CANNOT_CREATE_INDEX,
+            "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number "
+            "than %lld. Index spec: %s",
+            (long long)seconds, shown);
+    return 0;
+}
+
 static int check_field(const struct belem *e, const uint8_t *spec, bool id, struct arena *a, struct err *err)
 {
     int i = find_field(e->name);
@@ -88,6 +124,8 @@ static int check_field(const struct belem *e, const uint8_t *spec, bool id, stru
         return err_set(err, ERR_INVALID_INDEX_SPECIFICATION_OPTION,
                        "The field '%s' is not valid for an index specification. Specification: %s", e->name,
                        bval_shell(a, bval_from_doc(spec)));
+    if (id && strcmp(e->name, "hidden") == 0 && bval_truthy(e->v))
+        return err_set(err, ERR_BAD_VALUE, "can't hide _id index");
     if (id && !allowed_for_id(e->name))
         return err_set(err, ERR_INVALID_INDEX_SPECIFICATION_OPTION,
                        "The field '%s' is not valid for an _id index specification. Specification: %s", e->name,
@@ -97,6 +135,13 @@ static int check_field(const struct belem *e, const uint8_t *spec, bool id, stru
         if (e->v.type != BSON_TYPE_BOOL && !bval_is_number(e->v))
             return err_set(err, ERR_TYPE_MISMATCH, "The field '%s' has value %s: %s, which is not convertible to bool",
                            e->name, e->name, bval_shell(a, e->v));
+        return 0;
+    case EXPIRY:
+        return check_expiry(e->v, spec, a, err);
+    case FILTER:
+        if (e->v.type != BSON_TYPE_DOCUMENT)
+            return err_set(err, ERR_TYPE_MISMATCH, "The field '%s' must be an object, but got %s", e->name,
+                           bval_type_name(e->v.type));
         return 0;
     case UNLESS_OFF:
         if (is_off(e->v))
@@ -251,13 +296,44 @@ static const uint8_t *normal_spec(struct arena *a, const uint8_t *spec, const st
         enum treatment how = fields[find_field(e.name)].how;
         if (how == FLAG && bval_truthy(e.v))
             bw_bool(&b, e.name, true);
-        else if (how == KEPT)
+        else if (how == EXPIRY)
+            bw_i32(&b, e.name, def->expire_after);
+        else if (how == KEPT || how == FILTER)
             bw_val(&b, e.name, e.v);
     }
     bw_end(&b, at);
     const uint8_t *copy = arena_dup(a, b.p, b.len);
     buf_free(&b);
     return copy;
+}
+
+/* What options have to do with each other and with the key. */
+static int check_options(const struct index_def *def, const uint8_t *spec, struct arena *a, struct err *err)
+{
+    if (def->sparse && def->filter)
+        return err_set(err, ERR_CANNOT_CREATE_INDEX, "cannot mix \"partialFilterExpression\" and \"sparse\" options");
+    if (def->expire_after < 0)
+        return 0;
+    if (def->n_fields != 1)
+        return err_set(err, ERR_CANNOT_CREATE_INDEX,
+                       "TTL indexes are single-field indexes, compound indexes do not support TTL. Index spec: %s",
+                       bval_shell(a, bval_from_doc(spec)));
+    if (strcmp(def->paths[0].text, "_id") == 0)
+        return err_set(err, ERR_CANNOT_CREATE_INDEX, "The field '_id' cannot be used for a TTL index. Index spec: %s",
+                       bval_shell(a, bval_from_doc(spec)));
+    return 0;
+}
+
+static int read_options(struct arena *a, const uint8_t *spec, struct index_def *out, struct err *err)
+{
+    struct bval filter = bdoc_get(spec, "partialFilterExpression"), expiry = bdoc_get(spec, "expireAfterSeconds");
+    out->unique = bval_truthy(bdoc_get(spec, "unique"));
+    out->sparse = bval_truthy(bdoc_get(spec, "sparse"));
+    out->hidden = bval_truthy(bdoc_get(spec, "hidden"));
+    out->expire_after = bval_is_missing(expiry) ? -1 : (int32_t)expiry_seconds(expiry);
+    if (!bval_is_missing(filter) && !(out->filter = arena_dup(a, bval_doc(filter), bdoc_len(bval_doc(filter)))))
+        return full(err);
+    return check_options(out, spec, a, err);
 }
 
 int index_parse(struct arena *a, const uint8_t *spec, struct index_def *out, struct err *err)
@@ -281,10 +357,8 @@ int index_parse(struct arena *a, const uint8_t *spec, struct index_def *out, str
     if (!out->key_pattern)
         return full(err);
     if ((rc = parse_pattern(a, out, err)) != 0 || (rc = parse_name(bdoc_get(spec, "name"), a, out, err)) != 0 ||
-        (rc = check_version(bdoc_get(spec, "v"), a, spec, err)) != 0)
+        (rc = check_version(bdoc_get(spec, "v"), a, spec, err)) != 0 || (rc = read_options(a, spec, out, err)) != 0)
         return rc;
-    out->unique = bval_truthy(bdoc_get(spec, "unique"));
-    out->sparse = bval_truthy(bdoc_get(spec, "sparse"));
     out->spec = normal_spec(a, spec, out);
     return out->spec ? 0 : full(err);
 }

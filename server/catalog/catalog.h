@@ -67,6 +67,8 @@ void catalog_cancel(struct catalog *c, struct eng_call *call);
 enum ddl_result { DDL_OK, DDL_PENDING, DDL_ERROR };
 enum ddl_result catalog_create(struct catalog *c, const char *db, const char *name, const uint8_t *options, bool *existed, struct eng_call *call, struct err *err);
 enum ddl_result catalog_drop(struct catalog *c, const char *db, const char *name, struct eng_call *call, struct err *err); /* 26 if absent */
+/* Sets def->partial of a parsed definition that has a filter; it lives in `a`. Errors: those of the filter; 67 if it is none for an index. */
+OV_MUST_CHECK int catalog_index_filter(struct arena *a, struct index_def *def, struct err *err);
 /* Adds building indexes; catalog_index_ready publishes them as ready; catalog_index_drop removes (also a failed build). */
 enum ddl_result catalog_index_add(struct catalog *c, const char *db, const char *name, const struct index_def *defs, uint32_t n, struct eng_call *call, struct err *err);
 enum ddl_result catalog_index_ready(struct catalog *c, const char *db, const char *name, const char *const *names, uint32_t n, struct eng_call *call, struct err *err);

@@ -66,6 +66,8 @@ static int make_index(struct collection *coll, uint32_t i, const struct definiti
     struct index_def *def = &coll->indexes[i];
     const uint8_t *spec = arena_dup(coll->arena, from->spec, bdoc_len(from->spec));
     int rc = index_parse(coll->arena, spec, def, err);
+    if (rc == 0)
+        rc = catalog_index_filter(coll->arena, def, err);
     if (rc != 0)
         return rc;
     def->is_id = i == 0;

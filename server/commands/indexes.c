@@ -48,6 +48,8 @@ static int parse_specs(struct command_ctx *cx, struct create_indexes *s)
     biter_init(&it, bval_doc(v));
     for (uint32_t i = 0; biter_next(&it, &e); i++) {
         int rc = index_parse(cx->op.arena, bval_doc(e.v), &s->defs[i], &cx->op.err);
+        if (rc == 0)
+            rc = catalog_index_filter(cx->op.arena, &s->defs[i], &cx->op.err);
         if (rc != 0)
             return rc;
     }
@@ -59,10 +61,11 @@ static bool is_id_pattern(const struct index_def *def)
     return def->n_fields == 1 && strcmp(def->paths[0].text, "_id") == 0 && def->dirs[0] > 0;
 }
 
-/* Fields by which two indexes are told apart, or that have been looked at before. */
+/* Fields by which two indexes are told apart, or that have been looked at before; and whether it is hidden, which makes no difference. */
 static bool identifying(const char *name)
 {
-    static const char *const names[] = {"v", "key", "name", "unique", "sparse", "ns", "background"};
+    static const char *const names[] = {
+        "v", "key", "name", "unique", "sparse", "hidden", "ns", "background", "partialFilterExpression"};
     for (size_t i = 0; i < OV_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -79,9 +82,15 @@ static bool has_other_options_of(const uint8_t *a, const uint8_t *b)
     return true;
 }
 
+static bool same_filter(const uint8_t *a, const uint8_t *b)
+{
+    return a && b ? bdoc_cmp(a, b) == 0 : a == b;
+}
+
 static bool same_index(const struct index_def *a, const struct index_def *b) /* by what identifies it, the name apart */
 {
-    return bdoc_cmp(a->key_pattern, b->key_pattern) == 0 && a->unique == b->unique && a->sparse == b->sparse;
+    return bdoc_cmp(a->key_pattern, b->key_pattern) == 0 && a->unique == b->unique && a->sparse == b->sparse &&
+           same_filter(a->filter, b->filter);
 }
 
 static int conflict(struct command_ctx *cx, int code, const char *text, const struct index_def *asked,

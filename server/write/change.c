@@ -32,6 +32,9 @@ static bool untouched(const struct change *ch, const struct index_def *def)
     for (uint32_t i = 0; i < def->n_fields; i++)
         if (update_may_touch(ch->update, def->paths[i].text))
             return false;
+    for (uint32_t i = 0; def->partial && i < def->partial->n_paths; i++)
+        if (update_may_touch(ch->update, def->partial->paths[i]))
+            return false;
     return true;
 }
 

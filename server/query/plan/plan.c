@@ -26,8 +26,14 @@ static int out_of_memory(struct planner *p)
 
 static bool ready(const struct planner *p, const struct index_def *def)
 {
-    return def->state == INDEX_READY &&
+    return def->state == INDEX_READY && !def->hidden &&
            atomic_load_explicit(&def->rt->ready_ts, memory_order_acquire) <= p->snapshot_ts;
+}
+
+/* Has it keys of all documents that match? Its multikey bits tell nothing about others. */
+static bool covers(const struct planner *p, const struct index_def *def)
+{
+    return !def->partial || filter_implies(p->filter, def->partial->arg);
 }
 
 /* ---- one index ---- */
@@ -150,7 +156,7 @@ static int choose(struct planner *p, const struct collection *coll, struct plan 
 {
     struct choice pair[2], *best = NULL, *next = &pair[0];
     for (uint32_t i = 0; i < coll->n_indexes; i++) {
-        if (!ready(p, &coll->indexes[i]))
+        if (!ready(p, &coll->indexes[i]) || !covers(p, &coll->indexes[i]))
             continue;
         int rc = consider(p, &coll->indexes[i], next);
         if (rc != 0)
@@ -213,7 +219,7 @@ static int check_hint(struct planner *p, struct bval hint, int *dir)
     return 0;
 }
 
-/* A sparse index is used as asked, without the documents that it leaves out. */
+/* A sparse or partial index is used as asked, without the documents that it leaves out. */
 static int by_hint(struct planner *p, const struct collection *coll, struct bval hint, struct plan *out)
 {
     struct choice c;

@@ -64,6 +64,9 @@ bool choice_shares_array(const struct choice *c, uint32_t i,
 /* The byte ranges of its keys; false past the arena's limit (intervals.c). */
 bool choice_intervals(struct arena *a, const struct choice *c, struct plan *out);
 
+/* Every document that matches `x` matches `y`; false if that is not known (implies.c). */
+bool filter_implies(const struct match *x, const struct match *y);
+
 static inline bool path_equal(const struct bpath *a, const struct bpath *b)
 {
     return strcmp(a->text, b->text) == 0;
