@@ -20,6 +20,7 @@
 #include "server/catalog/catalog.h"
 #include "server/commands/command.h"
 #include "server/commands/failpoint.h"
+#include "server/commands/running.h"
 #include "server/conf/config.h"
 #include "server/net/net.h"
 #include "server/session/cursors.h"
@@ -238,10 +239,12 @@ static int run(const struct config *conf)
         server.compressors = conf->compressors;
         server.cursors = cursors_new(server.engine, server.catalog);
         server.failpoints = failpoints_new();
+        server.running = running_new();
         server.start_wall_ms = clock_wall_ms();
         server.start_mono_us = clock_mono_us();
         oid_generate(server.process_id);
         status = serve(conf);
+        running_free(server.running);
         failpoints_free(server.failpoints);
         cursors_free(server.cursors);
         catalog_close(server.catalog);

@@ -12,6 +12,7 @@ enum lock_rank {
     RANK_DDL = 5,      /* the list of running DDL and index builds */
     RANK_CATALOG = 10, /* swapping the catalog's tables */
     RANK_SESSION = 15, /* sessions, cursors */
+    RANK_RUNNING = 17, /* lists of commands under way */
     RANK_FAILPOINT = 18,
     RANK_DOCLOCK = 30, /* one stripe of the document lock table: its mutex, not the document locks */
     RANK_MANIFEST =

@@ -13,10 +13,12 @@ enum op_status cmd_fsync_unlock(struct command_ctx *cx);
 enum op_status cmd_log_rotate(struct command_ctx *cx);
 enum op_status cmd_coll_mod(struct command_ctx *cx);
 enum op_status cmd_validate(struct command_ctx *cx);
+enum op_status cmd_current_op(struct command_ctx *cx);
+enum op_status cmd_kill_op(struct command_ctx *cx);
 
 /* clang-format off */
 extern const char *const rename_collection_fields[], *const coll_stats_fields[], *const db_stats_fields[],
-    *const data_size_fields[], *const fsync_fields[], *const coll_mod_fields[], *const validate_fields[];
+    *const data_size_fields[], *const fsync_fields[], *const coll_mod_fields[], *const validate_fields[], *const kill_op_fields[];
 /* clang-format on */
 
 #endif

@@ -42,6 +42,7 @@ struct server { /* everything that lives as long as the daemon */
     struct catalog *catalog;
     struct cursors *cursors;      /* session/cursors.h */
     struct failpoints *failpoints;
+    struct running *running;      /* commands/running.h; NULL: not kept */
     const struct config *config;  /* server/conf/config.h */
     const char *set_name;         /* the replica set's name; NULL: stand-alone */
     const char *advertised;       /* host:port that a replica set tells its clients; NULL: the address they came by */
@@ -88,6 +89,9 @@ struct command_ctx { /* of one command; lives in its arena */
     bool refused;                 /* dispatch's: op.err was set before the handler came to run */
     const struct failpoint_hit *hit; /* dispatch's: what a fail point wants of this command; NULL: nothing */
     int64_t blocked_until_us;     /* dispatch's: by a fail point */
+    int32_t opid;                 /* running.c's: 0 while it is not in the lists */
+    int64_t start_us;             /* likewise */
+    struct command_ctx *running_next, **running_at;
 };
 typedef enum op_status (*command_fn)(struct command_ctx *cx); /* DONE (op.err tells failure), AGAIN, WAIT */
 

@@ -6,6 +6,7 @@
 
 #include "server/base/clock.h"
 #include "server/commands/failpoint.h"
+#include "server/commands/running.h"
 #include "server/conf/config.h"
 #include "server/session/retry.h"
 
@@ -34,9 +35,9 @@ static void clean_up(struct command_ctx *cx)
         cleanup(cx);
 }
 
-static enum op_status step(struct operation *op)
+static enum op_status run(struct command_ctx *cx)
 {
-    struct command_ctx *cx = OV_CONTAINER(op, struct command_ctx, op);
+    struct operation *op = &cx->op;
     enum op_status st = OP_DONE;
     if (cx->refused)
         return OP_DONE;
@@ -48,6 +49,15 @@ static enum op_status step(struct operation *op)
         eng_call_cancel(cx->server->engine, &cx->call);
     if (st == OP_DONE)
         clean_up(cx);
+    return st;
+}
+
+static enum op_status step(struct operation *op)
+{
+    struct command_ctx *cx = OV_CONTAINER(op, struct command_ctx, op);
+    enum op_status st = run(cx);
+    if (OV_UNLIKELY(st != OP_DONE && !cx->opid))
+        running_add(cx);
     return st;
 }
 
@@ -200,6 +210,7 @@ void command_finish(struct command_ctx *cx)
     clean_up(cx);
     if (cx->own_ts)
         cx->client->last_ts = OV_MAX(cx->client->last_ts, (int64_t)cx->own_ts);
+    running_remove(cx);
     if (cx->op.err.code) {
         put_error(cx);
     } else {

@@ -84,6 +84,8 @@ const struct command commands[] = {
     {"hostInfo", CMD_ADMIN | CMD_ANY_WC, cmd_host_info, none, NULL, "the machine"},
     {"getCmdLineOpts", CMD_ADMIN | CMD_ANY_WC, cmd_get_cmd_line_opts, none, NULL, "the settings as given"},
     {"getLog", CMD_ADMIN | CMD_ANY_WC, cmd_get_log, none, NULL, "the newest lines of the log"},
+    {"currentOp", CMD_ADMIN | CMD_ANY_WC, cmd_current_op, NULL, "currentop", "the commands under way"},
+    {"killOp", CMD_ADMIN | CMD_ANY_WC, cmd_kill_op, kill_op_fields, "killop", "ends a command under way"},
     {"fsync", CMD_ADMIN | CMD_ANY_WC, cmd_fsync, fsync_fields, NULL, "flushes what is in memory"},
     {"fsyncUnlock", CMD_ADMIN | CMD_ANY_WC, cmd_fsync_unlock, none, NULL, "ends the lock of fsync"},
     {"logRotate", CMD_ADMIN | CMD_ANY_WC, cmd_log_rotate, none, NULL, "opens the log file anew"},

@@ -312,8 +312,18 @@ def test_what_a_failed_validation_tells(db):
     assert [c["index"] for c in by_index[3]["clausesSatisfied"]] == [1]
 
 
+def test_a_schema_as_validator(db):
+    schema = {"required": ["name"], "properties": {"name": {"bsonType": "string"}, "n": {"bsonType": "int"}}}
+    db.create_collection("c", validator={"$jsonSchema": schema})
+    db.c.insert_one({"_id": 1, "name": "x", "n": 2})
+    info = invalid(lambda: db.c.insert_one({"_id": 2, "n": "two"}))
+    assert info["failingDocumentId"] == 2 and info["details"]["operatorName"] == "$jsonSchema"
+    invalid(lambda: db.c.update_one({"_id": 1}, {"$set": {"name": 3}}))
+    assert db.c.count_documents({}) == 1
+
+
 def test_validators_that_are_refused(client, db):
-    fails(db, 238, "create", "c", validator={"$jsonSchema": {"required": ["a"]}})
+    fails(db, 238, "create", "c", validator={"$expr": {"$gt": ["$a", 1]}})
     fails(db, 2, "create", "c", validator={"a": {"$what": 1}})
     fails(db, 14, "create", "c", validator=5)
     text = "Enumeration value 'x' for field 'create.validationLevel' is not a valid value."
@@ -390,7 +400,7 @@ def test_validate_beside_writers(db):
         n = 0
         while not stop.is_set():
             n += 1
-            db.c.update_many({"_id": {"$mod": [7, n % 7]}}, {"$inc": {"a": 1}})
+            db.c.update_many({"_id": {"$mod": [7, n % 7], "$lt": 2000}}, {"$inc": {"a": 1}})
             db.c.delete_one({"_id": n % 2000})
             db.c.insert_one({"_id": 10000 + n, "a": [n, -n]})
 
@@ -432,3 +442,81 @@ def test_end_sessions_closes_their_cursors(wire, db):
         reply = wire.command(db.name, SON([("getMore", Int64(i)), ("collection", "c"), *f]))
         codes.append(reply.get("code", 0))
     assert codes == [43, 43, 0, 0]
+
+
+# ---- currentOp, killOp
+
+
+def test_current_op_shows_itself(client):
+    reply = client.admin.command("currentOp", comment="look")
+    mine = [o for o in reply["inprog"] if o["command"].get("comment") == "look"]
+    assert len(mine) == 1
+    op = mine[0]
+    assert (op["type"], op["op"], op["ns"], op["active"]) == ("op", "command", "admin.$cmd", True)
+    assert op["desc"] == f"conn{op['connectionId']}" and op["client"].startswith("127.0.0.1:")
+    assert isinstance(op["opid"], int) and op["opid"] > 0
+    assert isinstance(op["secs_running"], Int64) and 0 <= op["microsecs_running"] < 10_000_000
+    assert client.admin.command("currentOp", op="remove")["inprog"] == []
+    filtered = {"op": {"$ne": "remove"}, "ns": {"$not": {"$regex": "^x"}}, "command.currentOp": True}
+    assert len(client.admin.command("currentOp", True, **filtered)["inprog"]) == 1
+    fails(client.admin, 2, "currentOp", op={"$what": 1})
+    fails(client.other, 13, "currentOp")
+
+
+def blocked(client, db, failpoint, command, run):
+    """Runs a command that stays in its fail point until it is killed; returns the operation as currentOp told it, and how it ended."""
+    failpoint({"failCommands": [command], "blockConnection": True, "blockTimeMS": 20000, "appName": "victim"})
+    ended = []
+    victim = MongoClient(client.address[0], client.address[1], appname="victim", retryReads=False, retryWrites=False)
+
+    def go():
+        try:
+            ended.append(run(victim[db.name]))
+        except OperationFailure as e:
+            ended.append(e)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        ops = []
+        for _ in range(400):
+            wanted = {"appName": "victim", "command." + command: {"$exists": True}}
+            ops = client.admin.command("currentOp", **wanted)["inprog"]
+            if ops:
+                break
+            time.sleep(0.01)
+        assert len(ops) == 1
+        reply = client.admin.command("killOp", op=ops[0]["opid"])
+        assert reply == {"info": "attempting to kill op", "ok": 1.0}
+        thread.join(10)
+        assert not thread.is_alive()
+    finally:
+        thread.join()
+        victim.close()
+    return ops[0], ended[0]
+
+
+def test_kill_op(client, db, failpoint):
+    db.c.insert_one({"_id": 1})
+    op, end = blocked(client, db, failpoint, "find", lambda d: list(d.c.find({"_id": 1})))
+    assert (op["op"], op["ns"], op["appName"]) == ("query", f"{db.name}.c", "victim")
+    assert op["command"]["filter"] == {"_id": 1} and "lsid" in op
+    assert isinstance(end, OperationFailure) and end.code == 11601
+    assert end.details["errmsg"] == "operation was interrupted"
+    ids = [o["opid"] for o in client.admin.command("currentOp")["inprog"]]
+    assert op["opid"] not in ids
+
+
+def test_kill_op_of_a_write(client, db, failpoint):
+    op, end = blocked(client, db, failpoint, "insert", lambda d: d.c.insert_one({"_id": 1}))
+    assert op["op"] == "insert" and end.code == 11601
+    assert db.c.find_one() is None
+
+
+def test_kill_op_arguments(client):
+    admin = client.admin
+    assert admin.command("killOp", op=2**31 - 1) == {"info": "attempting to kill op", "ok": 1.0}
+    fails(admin, 4, "killOp", text='Missing expected field "op"')
+    fails(admin, 14, "killOp", op="x", text='"op" had the wrong type. Expected a number, found string')
+    fails(admin, 2, "killOp", op=1.5)
+    fails(admin, 26823, "killOp", op=2**40, text=f"invalid op : {2**40}")
