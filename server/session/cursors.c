@@ -175,12 +175,13 @@ void cursors_discard(struct cursors *cs, struct cursor *c)
 /* Out of the table. True: it is idle, and the caller's to free. */
 static bool kill_locked(struct cursors *cs, struct cursor *c)
 {
+    bool idle = !c->taken;
     remove_id(cs, c);
-    if (c->taken)
-        atomic_store_explicit(&c->killed, true, memory_order_relaxed);
-    else
+    if (idle)
         out_of_idle(c);
-    return !c->taken;
+    else
+        atomic_store_explicit(&c->killed, true, memory_order_relaxed);
+    return idle;
 }
 
 bool cursors_kill(struct cursors *cs, int64_t id)
