@@ -74,3 +74,89 @@ def test_a_projection_applies_to_later_batches(coll):
 def test_find_and_modify_projects_its_value(coll):
     coll.insert_one({"_id": 1, "a": 1, "b": 2})
     assert coll.find_one_and_update({"_id": 1}, {"$inc": {"a": 1}}, projection={"a": 1, "_id": 0}) == {"a": 1}
+
+
+ARRAYS = {"_id": 1, "x": 0, "a": [1, 2, 3, 4], "b": [{"k": 1}, {"k": 2, "l": 5}], "y": 9}
+
+
+@pytest.mark.parametrize(
+    "query, projection, want",
+    [
+        ({}, {"a": {"$slice": 2}}, {**ARRAYS, "a": [1, 2]}),
+        ({}, {"a": {"$slice": -1}}, {**ARRAYS, "a": [4]}),
+        ({}, {"a": {"$slice": [1, 2]}, "y": 1}, {"_id": 1, "a": [2, 3], "y": 9}),
+        ({}, {"a": {"$slice": [-2, 1]}, "y": 0, "b": 0}, {"_id": 1, "x": 0, "a": [3]}),
+        ({}, {"a": {"$elemMatch": {"$gt": 2}}}, {"_id": 1, "a": [3]}),
+        ({}, {"b": {"$elemMatch": {"k": 2}}, "y": 1, "_id": 0}, {"y": 9, "b": [{"k": 2, "l": 5}]}),
+        ({}, {"b": {"$elemMatch": {"k": 9}}, "a": 0}, {"_id": 1, "x": 0, "y": 9}),
+        ({"a": {"$gt": 2}}, {"a.$": 1}, {"_id": 1, "a": [3]}),
+        ({"b.k": 2}, {"b.$": 1, "x": 1}, {"_id": 1, "x": 0, "b": [{"k": 2, "l": 5}]}),
+        ({"b": {"$elemMatch": {"k": 2}}}, {"b.$": 1, "a": {"$slice": 1}}, {"_id": 1, "a": [1], "b": [ARRAYS["b"][1]]}),
+    ],
+    ids=str,
+)
+def test_operators_of_find(coll, query, projection, want):
+    coll.insert_one(ARRAYS)
+    for index in (None, "a", "b.k"):
+        if index:
+            coll.create_index(index)
+        got = coll.find_one(query, projection)
+        assert got == want
+        assert list(got) == list(want)
+
+
+def test_the_positional_operator_outlives_a_sort_and_a_batch(coll):
+    coll.insert_many([{"_id": i, "s": -i, "a": [0] * (i % 5) + [i + 1]} for i in range(120)])
+    got = list(coll.find({"a": {"$gt": 0}}, {"a.$": 1}, batch_size=7).sort("s", 1))
+    assert got == [{"_id": i, "a": [i + 1]} for i in reversed(range(120))]
+
+
+@pytest.mark.parametrize(
+    "query, projection, code",
+    [
+        ({"x": 0}, {"a.$": 1}, 51246),
+        ({"a": 4}, {"b.$": 1}, 51247),
+        ({"a": 4}, {"a.$": 1, "b.$": 1}, 31276),
+        ({"a": 4}, {"a.$": 1, "b": {"$elemMatch": {"k": 1}}}, 31255),
+        ({"a": 4}, {"a.$.x": 1}, 31394),
+        ({}, {"a": {"$slice": "x"}}, 28667),
+        ({}, {"a": {"$slice": [0, -1]}}, 28724),
+        ({}, {"b.k": {"$elemMatch": {"k": 1}}}, 31275),
+        ({}, {"a": {"$meta": "textScore"}}, 238),
+        ({}, {"a": {"$nothing": 1}}, 31325),
+        ({}, {"a": "$b"}, 238),
+    ],
+    ids=str,
+)
+def test_operators_that_do_not_fit_are_refused(coll, query, projection, code):
+    coll.insert_one(ARRAYS)
+    with pytest.raises(OperationFailure) as e:
+        coll.find_one(query, projection)
+    assert e.value.code == code
+
+
+def test_a_document_that_cannot_be_projected_ends_the_cursor_with_an_error(coll):
+    coll.insert_many([{"_id": i, "a": [5]} for i in range(3)] + [{"_id": 3, "a": [], "c": 5}])
+    cursor = coll.find({"$or": [{"a": 5}, {"c": 5}]}, {"a.$": 1}, batch_size=2)
+    with pytest.raises(OperationFailure) as e:
+        list(cursor)
+    assert e.value.code == 51246
+
+
+def test_find_and_modify_knows_the_operators(coll):
+    coll.insert_one(ARRAYS)
+    one = coll.find_one_and_update({"a": 3}, {"$inc": {"x": 1}}, projection={"a.$": 1})
+    assert one == {"_id": 1, "a": [3]}
+    one = coll.find_one_and_update({"_id": 1}, {"$inc": {"x": 1}}, projection={"a": {"$slice": 1}}, return_document=True)
+    assert one == {**ARRAYS, "x": 2, "a": [1]}
+    with pytest.raises(OperationFailure) as e:
+        coll.find_one_and_update({"a": 3}, {"$inc": {"x": 1}}, projection={"a.$": 1}, return_document=True)
+    assert e.value.code == 2
+    assert coll.find_one()["x"] == 2
+
+
+def test_a_stage_has_no_operators_of_find(coll):
+    for spec, code in ({"a.$": 1}, 31324), ({"a": {"$elemMatch": {"k": 1}}}, 168), ({"a": {"$slice": 1}}, 28667):
+        with pytest.raises(OperationFailure) as e:
+            coll.aggregate([{"$project": spec}])
+        assert e.value.code == code

@@ -276,3 +276,16 @@ def test_a_field_may_be_queried_twice_through_and(coll):
 def test_a_malformed_filter_is_refused_even_on_a_missing_collection(db):
     with pytest.raises(OperationFailure):
         list(db.nothing.find({"a": {"$foo": 1}}))
+
+
+def test_json_schema(coll):
+    coll.insert_many([{"_id": 1, "n": 5, "tags": ["a"]}, {"_id": 2, "n": -1}, {"_id": 3, "n": 7, "tags": ["a", "a"]}])
+    schema = {
+        "required": ["n"],
+        "properties": {"n": {"bsonType": "int", "minimum": 0}, "tags": {"uniqueItems": True, "maxItems": 3}},
+    }
+    assert [d["_id"] for d in coll.find({"$jsonSchema": schema})] == [1]
+    assert sorted(d["_id"] for d in coll.find({"$nor": [{"$jsonSchema": schema}]})) == [2, 3]
+    coll.create_index("n")
+    assert [d["_id"] for d in coll.find({"n": {"$gt": 0}, "$jsonSchema": schema}).hint("n_1")] == [1]
+    assert coll.delete_many({"$nor": [{"$jsonSchema": schema}]}).deleted_count == 2

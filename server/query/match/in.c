@@ -80,6 +80,26 @@ static int parse_list(struct parser *ps, const char *path, const struct belem *l
     return 0;
 }
 
+int match_in_of(struct parser *ps, const struct match_list *l, struct match **out)
+{
+    *out = NULL;
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->p[i]->op != MATCH_EQ || !l->p[i]->path.text || strcmp(l->p[i]->path.text, l->p[0]->path.text) != 0)
+            return 0;
+    struct match *m = match_node(ps, MATCH_IN);
+    if (!m)
+        return ps->err->code;
+    m->path = l->p[0]->path;
+    if (!(m->values = arena_alloc(ps->a, (size_t)l->n * sizeof *m->values)))
+        return match_full(ps);
+    for (uint32_t i = 0; i < l->n; i++)
+        m->values[m->n_values++] = l->p[i]->value;
+    sort_unique(m);
+    if (m->n_values > 1)
+        *out = m;
+    return 0;
+}
+
 int match_parse_in(struct parser *ps, const char *path, const struct belem *e, const uint8_t *sub,
                    struct match_list *out)
 {

@@ -18,7 +18,7 @@ enum match_op {
 };
 /* clang-format on */
 /* $ne is NOT(EQ), $nin is NOT(IN); an implicit and of several fields is one AND. Folded while parsing: a list of one value is
- * EQ, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one (unless huge); AND, OR and NOT have no
+ * EQ, an $or of equalities of one field is an IN, regexes in $in are branches of an OR beside the IN, $all is an AND; nested ANDs and ORs are one (unless huge); AND, OR and NOT have no
  * TRUE or FALSE below them. MATCH_REGEX: `value` is the regex. */
 
 struct match {

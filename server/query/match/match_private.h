@@ -83,6 +83,8 @@ int match_parse_ne(struct parser *, const char *, const struct belem *, const ui
 int match_parse_in(struct parser *, const char *, const struct belem *, const uint8_t *,
                    struct match_list *); /* in.c */
 int match_parse_nin(struct parser *, const char *, const struct belem *, const uint8_t *, struct match_list *);
+/* Two or more equalities of one field, and nothing else, as one $in in *out; NULL where the list is something else. */
+OV_MUST_CHECK int match_in_of(struct parser *ps, const struct match_list *l, struct match **out);
 int match_parse_tree(struct parser *, const char *, const struct belem *, const uint8_t *,
                      struct match_list *); /* logical.c */
 int match_parse_not(struct parser *, const char *, const struct belem *, const uint8_t *, struct match_list *);
@@ -138,7 +140,7 @@ bool match_test_bits(const struct match *m, struct bval v, struct match_result *
 bool match_test_regex(const struct match *m, struct bval v, struct match_result *r);
 
 bool match_regex_text(const struct match *m, const char *s, uint32_t n); /* of a MATCH_REGEX, on a text */
-bool match_test_schema(const struct match *m, const uint8_t *doc);       /* schema_test.c */
+bool match_test_schema(const struct match *m, const uint8_t *doc);       /* schema_eval.c */
 
 /* A tree whose leaves have no path, on one value. `expand`: arrays are tried element by element, as under a field. */
 bool match_bare(const struct match *m, struct bval v, bool expand);

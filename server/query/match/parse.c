@@ -101,7 +101,12 @@ static struct match *fold(struct parser *ps, enum match_op op, const struct matc
     }
     if (flat.n == 0)
         return match_node(ps, neutral);
-    return flat.n == 1 ? flat.p[0] : inner(ps, op, &flat);
+    if (flat.n == 1)
+        return flat.p[0];
+    struct match *in = NULL;
+    if (op == MATCH_OR && match_in_of(ps, &flat, &in) != 0)
+        return NULL;
+    return in ? in : inner(ps, op, &flat);
 }
 
 struct match *match_and(struct parser *ps, const struct match_list *l)

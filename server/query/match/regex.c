@@ -165,9 +165,10 @@ static int text_of(struct parser *ps, const struct belem *e, const char **s, uin
     if (e->v.type != BSON_TYPE_UTF8)
         return err_set(ps->err, ERR_BAD_VALUE, "%s has to be a string", e->name);
     *s = bval_str(e->v, n);
+    bool pattern = e->name[1] == 'r';
     if (memchr(*s, 0, *n))
-        return err_set(ps->err, ERR_BAD_VALUE, "%s cannot contain an embedded null byte",
-                       e->name[1] == 'r' ? "Regular expression" : "Regular expression options string");
+        return err_set(ps->err, pattern ? ERR_BAD_VALUE : 51108, "%s cannot contain an embedded null byte",
+                       pattern ? "Regular expression" : "Regular expression options string");
     return 0;
 }
 

@@ -115,8 +115,14 @@ static int slice_operator(struct parse *p, struct node *at, const struct belem *
 static bool is_constant(struct bval v)
 {
     uint32_t n;
-    if (v.type == BSON_TYPE_DOCUMENT || v.type == BSON_TYPE_ARRAY)
-        return false;
+    struct biter it;
+    struct belem e;
+    if (v.type == BSON_TYPE_DOCUMENT || v.type == BSON_TYPE_ARRAY) {
+        for (biter_init(&it, bval_doc(v)); biter_next(&it, &e);)
+            if (e.name[0] == '$' || !is_constant(e.v))
+                return false;
+        return true;
+    }
     return v.type != BSON_TYPE_UTF8 || bval_str(v, &n)[0] != '$';
 }
 
@@ -142,8 +148,9 @@ static int slice_expression(struct parse *p, struct node *at, const struct belem
                        "Expression $slice takes at least 2 arguments, and at most 3, but %u were passed in.", n);
     if ((rc = add_computed(p, at, e)) != 0)
         return rc;
-    bool null = first.v.type == BSON_TYPE_NULL || first.v.type == BSON_TYPE_UNDEFINED;
-    if (n_constant == n && !null)
+    bool fits =
+        first.v.type == BSON_TYPE_ARRAY || first.v.type == BSON_TYPE_NULL || first.v.type == BSON_TYPE_UNDEFINED;
+    if (n_constant == n && !fits)
         return fail_later(p, 28724,
                           arena_printf(p->a,
                                        "Failed to optimize expression :: caused by :: First argument to $slice must be "

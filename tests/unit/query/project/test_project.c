@@ -205,6 +205,10 @@ static const struct {
      "Failed to optimize expression :: caused by :: First argument to $slice must be an array, but is of type: int"},
     {"{a: {~slice: ['x', 1]}}", 28724,
      "Failed to optimize expression :: caused by :: First argument to $slice must be an array, but is of type: string"},
+    {"{a: {~slice: [{b: [1]}, 1]}}", 28724,
+     "Failed to optimize expression :: caused by :: First argument to $slice must be an array, but is of type: object"},
+    {"{a: {~slice: [[1, 2], 1]}}", 238, "the expression $slice in the projection of 'a' is not implemented"},
+    {"{a: {~slice: [{b: '$x'}, 1]}}", 238, "the expression $slice in the projection of 'a' is not implemented"},
     {"{a: {~slice: ['$x', 1]}}", 238, "the expression $slice in the projection of 'a' is not implemented"},
     {"{a: {~meta: 'textScore'}}", 238, "{$meta: 'textScore'} in the projection of 'a' is not implemented"},
     {"{a: {~meta: 'x'}}", 17308, "Unsupported argument to $meta: x"},
@@ -262,6 +266,7 @@ static const struct {
     {"{a: 2}", "{'a.$': 1, b: {~slice: -1}}", "{_id: 1, a: [1, 2], b: [3, 4]}", "{_id: 1, a: [2], b: [4]}", 0},
     {"{~and: [{a: {~gt: 1}}, {a: {~lt: 5}}]}", "{'a.$': 1}", "{a: [1, 2, 3]}", "{a: [2]}", 0}, /* $gt is asked last */
     {"{a: {~all: [3, 5]}}", "{'a.$': 1}", "{a: [5, 4, 3]}", "{a: [5]}", 0},
+    {"{~or: [{a: 9}, {a: 4}]}", "{'a.$': 1}", "{a: [5, 4, 3]}", "{a: [4]}", 0},
     {"{~nor: [{a: 9}]}", "{'a.$': 1}", "{a: [5, 4, 3]}", NULL, 51246},
     {"{~or: [{a: 5}, {b: 1}]}", "{'a.$': 1}", "{a: [5, 4, 3]}", NULL, 51246},
 };
