@@ -46,6 +46,10 @@ struct asked {
 static int read_field(struct command_ctx *cx, const struct belem *e, struct asked *q)
 {
     bool ignored; /* read below, by start */
+    if (e->v.type == BSON_TYPE_NULL && e->name[0] != 'u' && e->name[0] != 'h')
+        return 0; /* as if it were not there */
+    if (e->v.type == BSON_TYPE_NULL && strcmp(e->name, "upsert") == 0)
+        return 0;
     switch (e->name[0]) {
     case 'q':
         return strcmp(e->name, "query") == 0 ? write_arg_doc(cx, WHERE, e, &q->query) : 0;

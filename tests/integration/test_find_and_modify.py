@@ -86,3 +86,13 @@ def test_errors_are_command_failures(db):
 def test_the_positional_operator(coll):
     coll.insert_one({"_id": 1, "a": [1, 2, 3]})
     assert coll.find_one_and_update({"a": 2}, {"$set": {"a.$": 9}}, return_document=ReturnDocument.AFTER)["a"] == [1, 9, 3]
+
+
+def test_null_is_as_if_the_argument_were_not_there(coll):
+    coll.insert_one({"_id": 1, "a": 1})
+    optional = ["query", "sort", "fields", "new", "remove", "upsert", "arrayFilters", "collation", "let"]
+    got = coll.database.command("findAndModify", coll.name, update={"$inc": {"a": 1}}, **dict.fromkeys(optional))
+    assert got["value"] == {"_id": 1, "a": 1}
+    for name in "update", "hint":
+        with pytest.raises(OperationFailure):
+            coll.database.command("findAndModify", coll.name, **{"update": {"$inc": {"a": 1}}, name: None})
