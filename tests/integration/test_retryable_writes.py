@@ -267,3 +267,53 @@ def test_a_write_that_fails_as_it_commits(send, failpoint, coll):
     with pytest.raises(Closed):
         send.new({"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$set": {"a": 1}}}]})
     assert coll.find_one({"_id": 1}) == {"_id": 1, "a": 1}
+
+
+def test_kills_between_write_and_answer(own_server):
+    """Sessions that count up while the daemon is killed: each sends its last command again, and no step is lost or doubled."""
+    import time
+
+    from wire import Closed
+
+    s = own_server()
+    counters = [Sender(None, "r") for _ in range(4)]
+    inc = [{"findAndModify": "c", "query": {"_id": i}, "update": {"$inc": {"n": 1}}, "new": True, "upsert": True} for i in range(4)]
+    unsure = [False] * 4
+
+    def count(i):
+        c = counters[i]
+        try:
+            with Wire(s.port) as c.w:
+                if unsure[i]:
+                    assert ok(c.again(inc[i]))["value"]["n"] == c.n
+                unsure[i] = True
+                while True:
+                    assert ok(c.new(inc[i]))["value"]["n"] == c.n, "one more each time"
+        except (Closed, OSError):
+            pass
+
+    failures = []
+
+    def guarded(i):
+        try:
+            count(i)
+        except BaseException as e:
+            failures.append(e)
+
+    for _ in range(4):
+        threads = [threading.Thread(target=guarded, args=(i,)) for i in range(4)]
+        for t in threads:
+            t.start()
+        time.sleep(0.25)
+        s.kill()
+        for t in threads:
+            t.join()
+        assert not failures, failures
+        s.start()
+    with Wire(s.port) as w:
+        for i, c in enumerate(counters):
+            c.w = w
+            assert ok(c.again(inc[i]))["value"]["n"] == c.n
+            assert c.n > 10
+        found = w.command("r", {"find": "c"})["cursor"]["firstBatch"]
+        assert {d["_id"]: d["n"] for d in found} == {i: c.n for i, c in enumerate(counters)}
