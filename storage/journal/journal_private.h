@@ -181,8 +181,9 @@ struct journal {
 
     /* preparing */
     bool prepare_wanted, preparing;
-    uint64_t want_room; /* next_room that somebody waits for */
-    unsigned full;      /* so many callers have yet to be told DISK_FULL */
+    uint64_t want_room;   /* next_room that somebody waits for */
+    unsigned full;        /* so many callers have yet to be told DISK_FULL */
+    int64_t full_told_us; /* when the log was last told of a full disk; 0: it is not full */
     pthread_cond_t prepare_work;
     struct segment *released; /* to be recycled, any order */
 

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 #include "server/base/assert.h"
+#include "server/base/clock.h"
 #include "server/base/log.h"
 #include "storage/journal/journal_private.h"
+
+#define FULL_REMINDER_US (60 * 1000000LL)
 
 /* With 64 bytes over for a MARK that may come between this question and the append. */
 static bool fits(const struct journal *j, size_t n)
@@ -117,8 +120,14 @@ static void prepare_failed(struct journal *j, int rc, lsn_t first)
         journal_fail(j, rc, "cannot prepare", &there);
         return;
     }
-    log_line(LOG_WARNING, "STORAGE", 5210002, "No space for the next journal segment", "\"waiting\":%u",
-             count_waiters(&j->wait_space));
+    /* Clients try again all the time: once is enough, and a reminder now and then. */
+    int64_t now = clock_mono_us();
+    if (j->full_told_us == 0 || now - j->full_told_us > FULL_REMINDER_US) {
+        j->full_told_us = now;
+        log_line(LOG_WARNING, "STORAGE", 5210002,
+                 "No space for the next journal segment: writes are refused until there is", "\"waiting\":%u",
+                 count_waiters(&j->wait_space));
+    }
     j->prepare_wanted = false;
     j->want_room = 0;
     j->full += count_waiters(&j->wait_space);
@@ -161,6 +170,10 @@ bool prepare_step(struct journal *j)
     last->next = made; /* still the last: nobody else adds any, and what is released is before the active one */
     journal_store(&j->next_room, journal_load(&j->next_room) + segment_room(made));
     j->full = 0;
+    if (j->full_told_us) {
+        j->full_told_us = 0;
+        log_line(LOG_INFO, "STORAGE", 5210005, "Space for the next journal segment again: writes go on", NULL);
+    }
     if (enough(j)) {
         j->prepare_wanted = false;
         j->want_room = 0;
