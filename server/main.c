@@ -18,6 +18,7 @@
 #include "server/base/rand.h"
 #include "server/base/version.h"
 #include "server/catalog/catalog.h"
+#include "server/commands/admin.h"
 #include "server/commands/command.h"
 #include "server/commands/failpoint.h"
 #include "server/commands/running.h"
@@ -237,6 +238,8 @@ static int run(const struct config *conf)
         server.set_name = conf->repl_set_name;
         server.advertised = conf->advertised_host;
         server.compressors = conf->compressors;
+        if (rw_concern_defaults_load(&server, &err) != 0)
+            log_line(LOG_ERROR, "COMMAND", 20565, "The default concerns cannot be loaded", NULL);
         server.cursors = cursors_new(server.engine, server.catalog);
         server.failpoints = failpoints_new();
         server.running = running_new();

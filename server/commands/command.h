@@ -52,6 +52,7 @@ struct server { /* everything that lives as long as the daemon */
     _Atomic int64_t connections, connections_total, requests, bytes_in, bytes_out;
     _Atomic int64_t op_insert, op_query, op_update, op_delete, op_getmore, op_command;
     _Atomic bool shutting_down;
+    _Atomic bool default_is_unsynced; /* setDefaultRWConcern: writes that name no concern do not wait for the disk */
     void (*stop)(struct server *s); /* asks the host to end the daemon; returns at once. Thread: any */
 };
 

@@ -520,3 +520,45 @@ def test_kill_op_arguments(client):
     fails(admin, 14, "killOp", op="x", text='"op" had the wrong type. Expected a number, found string')
     fails(admin, 2, "killOp", op=1.5)
     fails(admin, 26823, "killOp", op=2**40, text=f"invalid op : {2**40}")
+
+
+# ---- default concerns
+
+
+def test_default_concerns_are_kept(own_server):
+    server = own_server("--replSet", "rs0")
+
+    def admin():
+        return MongoClient(server.uri, directConnection=True).admin
+
+    a = admin()
+    reply = a.command("getDefaultRWConcern")
+    assert reply["defaultReadConcern"] == {"level": "local"}
+    assert reply["defaultWriteConcern"] == {"w": "majority", "wtimeout": 0}
+    assert (reply["defaultReadConcernSource"], reply["defaultWriteConcernSource"]) == ("implicit", "implicit")
+    reply = a.command("setDefaultRWConcern", defaultWriteConcern={"w": 1})
+    assert reply["defaultWriteConcern"] == {"w": 1, "wtimeout": 0} and reply["defaultWriteConcernSource"] == "global"
+    a.command("setDefaultRWConcern", defaultReadConcern={"level": "majority"})
+    fails(a, 20, "setDefaultRWConcern", defaultWriteConcern={})
+    fails(a, 2, "setDefaultRWConcern")
+    fails(a, 2, "setDefaultRWConcern", defaultWriteConcern={"w": 0})
+    fails(a, 2, "setDefaultRWConcern", defaultWriteConcern={"j": True})
+    fails(a, 100, "setDefaultRWConcern", defaultWriteConcern={"w": 3})
+    text = "level: 'linearizable' is not suitable for the default read concern"
+    fails(a, 2, "setDefaultRWConcern", defaultReadConcern={"level": "linearizable"}, text=text)
+    a.client.close()
+    server.stop()
+    server.start()
+    a = admin()
+    reply = a.command("getDefaultRWConcern")
+    assert reply["defaultWriteConcern"] == {"w": 1, "wtimeout": 0}
+    assert reply["defaultReadConcern"] == {"level": "majority"}
+    assert a.command("setDefaultRWConcern", defaultReadConcern={})["defaultReadConcernSource"] == "implicit"
+    a.client.close()
+
+
+def test_default_concerns_are_for_sets(client, db):
+    text = "'getDefaultRWConcern' is not supported on standalone nodes."
+    fails(client.admin, 51300, "getDefaultRWConcern", text=text)
+    fails(client.admin, 51300, "setDefaultRWConcern", defaultWriteConcern={"w": 1})
+    fails(db, 13, "getDefaultRWConcern")
