@@ -26,6 +26,7 @@
 #include "server/net/net.h"
 #include "server/session/cursors.h"
 #include "server/session/retry.h"
+#include "server/ttl/ttl.h"
 #include "storage/engine.h"
 
 enum { EXIT_OK = 0, EXIT_BAD_OPTIONS = 2, EXIT_NET = 48, EXIT_DATA = 100 };
@@ -246,7 +247,11 @@ static int run(const struct config *conf)
         server.start_wall_ms = clock_wall_ms();
         server.start_mono_us = clock_mono_us();
         oid_generate(server.process_id);
+        server.ttl = ttl_start(server.engine, server.catalog, conf->ttl_monitor_sleep_secs);
+        ttl_enable(server.ttl, conf->ttl_monitor_enabled);
         status = serve(conf);
+        ttl_stop(server.ttl);
+        server.ttl = NULL;
         running_free(server.running);
         failpoints_free(server.failpoints);
         cursors_free(server.cursors);

@@ -43,6 +43,7 @@ struct server { /* everything that lives as long as the daemon */
     struct cursors *cursors;      /* session/cursors.h */
     struct failpoints *failpoints;
     struct running *running;      /* commands/running.h; NULL: not kept */
+    struct ttl *ttl;              /* ttl/ttl.h; NULL: nothing expires */
     const struct config *config;  /* server/conf/config.h */
     const char *set_name;         /* the replica set's name; NULL: stand-alone */
     const char *advertised;       /* host:port that a replica set tells its clients; NULL: the address they came by */

@@ -3,6 +3,7 @@
 #include "server/base/version.h"
 #include "server/commands/diagnostic.h"
 #include "server/conf/config.h"
+#include "server/ttl/ttl.h"
 
 struct parameter {
     const char *name;
@@ -43,10 +44,44 @@ static int set_log_level(struct command_ctx *cx, struct bval v)
     return 0;
 }
 
+static void write_ttl_enabled(struct command_ctx *cx, const char *name)
+{
+    bw_bool(cx->reply, name, cx->server->ttl && ttl_enabled(cx->server->ttl));
+}
+
+static int set_ttl_enabled(struct command_ctx *cx, struct bval v)
+{
+    if (v.type != BSON_TYPE_BOOL && !bval_is_number(v))
+        return err_set(&cx->op.err, ERR_BAD_VALUE, "ttlMonitorEnabled must be true or false");
+    if (cx->server->ttl)
+        ttl_enable(cx->server->ttl, bval_truthy(v));
+    return 0;
+}
+
+static void write_ttl_sleep(struct command_ctx *cx, const char *name)
+{
+    bw_i32(cx->reply, name, cx->server->ttl ? (int32_t)ttl_sleep_secs(cx->server->ttl) : TTL_SLEEP_SECS);
+}
+
+static int set_ttl_sleep(struct command_ctx *cx, struct bval v)
+{
+    int64_t secs;
+    if (!bval_is_number(v) || !bval_to_i64(v, false, &secs) || secs > INT32_MAX)
+        return err_set(&cx->op.err, ERR_BAD_VALUE, "ttlMonitorSleepSecs must be a number of seconds");
+    if (secs < 1)
+        return err_set(&cx->op.err, ERR_BAD_VALUE,
+                       "Invalid value for parameter ttlMonitorSleepSecs: %lld is not greater than 0", (long long)secs);
+    if (cx->server->ttl)
+        ttl_set_sleep_secs(cx->server->ttl, secs);
+    return 0;
+}
+
 static const struct parameter parameters[] = {
     {"enableTestCommands", true, write_test_commands, NULL},
     {"featureCompatibilityVersion", false, write_fcv, NULL},
     {"logLevel", true, write_log_level, set_log_level},
+    {"ttlMonitorEnabled", true, write_ttl_enabled, set_ttl_enabled},
+    {"ttlMonitorSleepSecs", true, write_ttl_sleep, set_ttl_sleep},
 };
 
 static const struct parameter *find(const char *name)

@@ -8,6 +8,7 @@
 #include "server/commands/diagnostic.h"
 #include "server/conf/config.h"
 #include "server/session/cursors.h"
+#include "server/ttl/ttl.h"
 
 static int64_t load(_Atomic int64_t *n)
 {
@@ -68,6 +69,13 @@ static void metrics(struct command_ctx *cx)
     bw_i64(cx->reply, "noTimeout", c.no_timeout);
     bw_i64(cx->reply, "total", c.open);
     bw_end(cx->reply, open);
+    bw_end(cx->reply, at);
+    struct ttl_stats ttl = {0};
+    if (cx->server->ttl)
+        ttl_stats(cx->server->ttl, &ttl);
+    at = bw_doc(cx->reply, "ttl");
+    bw_i64(cx->reply, "deletedDocuments", ttl.deleted);
+    bw_i64(cx->reply, "passes", ttl.passes);
     bw_end(cx->reply, at);
 }
 

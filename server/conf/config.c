@@ -13,6 +13,8 @@
 
 static int defaults(struct config *c, struct err *err)
 {
+    c->ttl_monitor_enabled = true;
+    c->ttl_monitor_sleep_secs = 60;
     int rc = 0;
     for (const struct setting *s = settings; s->key && rc == 0; s++)
         if (s->dflt)

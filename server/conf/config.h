@@ -58,6 +58,8 @@ struct config {
 
     /* setParameter */
     bool enable_test_commands;
+    bool ttl_monitor_enabled;
+    int64_t ttl_monitor_sleep_secs;
 
     /* as given */
     int argc;

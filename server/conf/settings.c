@@ -309,6 +309,11 @@ int setting_take_parameter(struct config *c, const char *name, const char *text,
             return take_bool(text, &c->enable_test_commands, err);
         return 0;
     }
+    if (strcmp(name, "ttlMonitorEnabled") == 0)
+        return take_bool(text, &c->ttl_monitor_enabled, err);
+    if (strcmp(name, "ttlMonitorSleepSecs") == 0)
+        return take_int(&(struct setting){.min = 1, .max = INT32_MAX, .unit = "seconds"}, text,
+                        &c->ttl_monitor_sleep_secs, err);
     if (strcmp(name, "logLevel") == 0)
         return setting_take(c, setting_by_key("systemLog.verbosity"), text, err);
     return err_set(err, ERR_BAD_VALUE, "there is no such parameter");

@@ -146,3 +146,72 @@ def test_options_of_expiry(db):
     fails(67, "within an acceptable range", db.c.create_index, "a", expireAfterSeconds=2**31)
     fails(67, "The field '_id' cannot be used for a TTL index", db.c.create_index, [("_id", -1)], expireAfterSeconds=1)
     fails(85, "different options", db.c.create_index, "at", expireAfterSeconds=5)
+
+
+def wait_for(what, seconds=15):
+    end = time.monotonic() + seconds * SLOW
+    while time.monotonic() < end:
+        if what():
+            return
+        time.sleep(0.05)
+    assert what()
+
+
+def metrics(client):
+    return client.admin.command("serverStatus")["metrics"]["ttl"]
+
+
+@pytest.fixture
+def expiring(own_server):
+    server = own_server("--setParameter", "ttlMonitorSleepSecs=1")
+    with pymongo.MongoClient(server.uri) as client:
+        yield client
+
+
+def test_documents_expire(expiring):
+    db, now = expiring.x, datetime.datetime.now(datetime.timezone.utc)
+    old, young = now - datetime.timedelta(hours=2), now + datetime.timedelta(hours=2)
+    db.c.create_index("at", expireAfterSeconds=3600)
+    db.p.create_index("at", expireAfterSeconds=0, partialFilterExpression={"done": True})
+    db.h.create_index([("at.x", -1)], expireAfterSeconds=0, hidden=True)
+    docs = [old, young, [young, old], [young], [], None, "x", 5, {"at": old}, [[old]], now]
+    db.c.insert_many({"_id": i, "at": v} for i, v in enumerate(docs))
+    db.c.insert_one({"_id": 99})
+    db.c.insert_many({"at": old} for _ in range(3000))
+    db.p.insert_many([{"_id": 1, "at": old, "done": True}, {"_id": 2, "at": old}, {"_id": 3, "at": young, "done": True}])
+    db.h.insert_many([{"_id": 1, "at": {"x": old}}, {"_id": 2, "at": old}, {"_id": 3, "at": [{"x": young}, {"x": old}]}])
+    wait_for(lambda: metrics(expiring)["deletedDocuments"] == 3000 + 2 + 1 + 2)
+    assert [d["_id"] for d in db.c.find().sort("_id")] == [1, 3, 4, 5, 6, 7, 8, 9, 10, 99]
+    assert [d["_id"] for d in db.p.find().sort("_id")] == [2, 3]
+    assert [d["_id"] for d in db.h.find()] == [2]
+    passes = metrics(expiring)["passes"]
+    assert passes > 0
+    db.c.update_one({"_id": 1}, {"$set": {"at": old}})
+    wait_for(lambda: db.c.find_one({"_id": 1}) is None)
+    assert metrics(expiring)["passes"] > passes
+    assert db.command("validate", "c")["valid"]
+
+
+def test_the_monitor_can_be_stopped(expiring):
+    admin, c = expiring.admin, expiring.x.c
+    assert admin.command("getParameter", 1, ttlMonitorSleepSecs=1)["ttlMonitorSleepSecs"] == 1
+    assert admin.command("setParameter", 1, ttlMonitorEnabled=False)["was"] is True
+    c.create_index("at", expireAfterSeconds=0)
+    c.insert_one({"at": datetime.datetime(2000, 1, 1)})
+    time.sleep(2.5)
+    assert c.count_documents({}) == 1
+    fails(2, "ttlMonitorSleepSecs", admin.command, "setParameter", 1, ttlMonitorSleepSecs=0)
+    admin.command("setParameter", 1, ttlMonitorEnabled=True)
+    wait_for(lambda: c.count_documents({}) == 0)
+
+
+def test_expiry_makes_way(expiring):
+    db = expiring.x
+    db.c.create_index("at", expireAfterSeconds=0)
+    db.c.insert_many({"at": datetime.datetime(2000, 1, 1), "i": i} for i in range(20000))
+    for i in range(5):  # beside the removal, whenever that is
+        db.c.create_index(f"f{i}")
+        time.sleep(0.3)
+    wait_for(lambda: db.c.count_documents({}) == 0)
+    db.c.drop()
+    assert expiring.admin.command("ping")["ok"] == 1
