@@ -47,6 +47,15 @@ int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out)
     return 0;
 }
 
+int64_t bval_to_i64_clamped(struct bval v)
+{
+    int64_t n;
+    if (bval_to_i64(v, false, &n))
+        return n;
+    double d = bval_to_f64(v);
+    return d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
+}
+
 int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min, int64_t *out)
 {
     struct bval v = bdoc_get(cx->req->body, field);
@@ -55,10 +64,7 @@ int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min
         return 0;
     if (!bval_is_number(v))
         return arg_wrong_type(cx, field, v, "types '[long, int, decimal, double']");
-    if (!bval_to_i64(v, false, out)) { /* out of range, as large as can be; not a number is none */
-        double d = bval_to_f64(v);
-        *out = d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
-    }
+    *out = bval_to_i64_clamped(v);
     if (*out < min) {
         long long found = *out;
         *out = dflt;

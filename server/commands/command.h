@@ -62,7 +62,7 @@ enum command_flags {
     CMD_NO_COUNT = 32 /* counts itself: opcounters other than command */, CMD_NO_COMPRESS = 64, CMD_API_V1 = 128 /* part of the stable API */,
     CMD_RETRY = 256 /* takes a txnNumber */, CMD_ANY_WC = 512 /* no write, but a writeConcern does no harm */,
     CMD_TEST = 1024 /* unknown without enableTestCommands */,
-    CMD_READ_CONCERN = 2048 /* takes its readConcern itself */,
+    CMD_READ_CONCERN = 2048 /* takes read concerns other than local */,
 };
 
 struct command_ctx { /* of one command; lives in its arena */
@@ -119,6 +119,7 @@ OV_MUST_CHECK int arg_string(struct command_ctx *cx, const char *field, const ch
 OV_MUST_CHECK int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out); /* empty document when absent */
 OV_MUST_CHECK int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min, int64_t *out); /* any number; < min: 51024 */
 OV_MUST_CHECK int arg_bool(struct command_ctx *cx, const char *field, bool dflt, bool *out); /* bool or number */
+int64_t bval_to_i64_clamped(struct bval number); /* out of range: the nearest there is; not a number: 0 */
 /* The errors themselves, for what has no function of its own. `expected`: "type 'array'", "types '[string, object]'". Both return the code. */
 int arg_wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected);
 int arg_missing(struct command_ctx *cx, const char *field);

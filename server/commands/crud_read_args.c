@@ -37,74 +37,6 @@ int arg_empty_let(struct command_ctx *cx)
     return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "variables (let) are not implemented");
 }
 
-/* ---- readConcern ---- */
-
-/* local, available, majority and linearizable are one on a single node. */
-static int read_level(struct command_ctx *cx, struct bval level)
-{
-    static const char *const plain[] = {"local", "available", "majority"};
-    uint32_t n;
-    if (level.type != BSON_TYPE_UTF8)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "BSON field 'readConcern.level' is the wrong type '%s', expected type 'string'",
-                       bval_type_name(level.type));
-    const char *name = bval_str(level, &n);
-    for (size_t i = 0; i < OV_LEN(plain); i++)
-        if (strcmp(plain[i], name) == 0)
-            return 0;
-    if (strcmp(name, "linearizable") == 0)
-        return cx->server->set_name ? 0
-                                    : err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
-                                              "node needs to be a replica set member to use linearizable read concern");
-    if (strcmp(name, "snapshot") != 0)
-        return err_set(&cx->op.err, ERR_BAD_VALUE,
-                       "Enumeration value '%s' for field 'readConcern.level' is not a valid value.", name);
-    if (!cx->server->set_name)
-        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
-                       "node needs to be a replica set member to use readConcern: snapshot");
-    return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "readConcern snapshot is not implemented");
-}
-
-/* What was told to a client is visible: a time beyond that is from elsewhere. */
-static int read_after(struct command_ctx *cx, struct bval after)
-{
-    if (after.type != BSON_TYPE_TIMESTAMP)
-        return err_set(&cx->op.err, ERR_TYPE_MISMATCH,
-                       "BSON field 'readConcern.afterClusterTime' is the wrong type '%s', expected type 'timestamp'",
-                       bval_type_name(after.type));
-    if (!cx->server->set_name)
-        return err_set(&cx->op.err, ERR_NOT_A_REPLICA_SET,
-                       "node needs to be a replica set member to use readConcern: afterClusterTime");
-    if (load_le64(after.p) <= eng_visible(cx->server->engine))
-        return 0;
-    return err_set(&cx->op.err, ERR_INVALID_OPTIONS,
-                   "readConcern afterClusterTime value must not be greater than the current clusterTime. Requested "
-                   "clusterTime: %s",
-                   bval_shell(cx->op.arena, after));
-}
-
-int arg_read_concern(struct command_ctx *cx)
-{
-    const uint8_t *concern;
-    struct biter it;
-    struct belem e;
-    int rc = arg_doc(cx, "readConcern", &concern);
-    if (rc != 0)
-        return rc;
-    for (biter_init(&it, concern); rc == 0 && biter_next(&it, &e);) {
-        if (strcmp(e.name, "level") == 0)
-            rc = read_level(cx, e.v);
-        else if (strcmp(e.name, "afterClusterTime") == 0)
-            rc = read_after(cx, e.v);
-        else if (strcmp(e.name, "atClusterTime") == 0)
-            rc = err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "readConcern.atClusterTime is not implemented");
-        else if (strcmp(e.name, "provenance") != 0)
-            rc =
-                err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field 'readConcern.%s' is an unknown field.", e.name);
-    }
-    return rc;
-}
-
 /* ---- others ---- */
 
 int arg_hint(struct command_ctx *cx, struct bval *out)
@@ -137,14 +69,17 @@ int arg_cursor_batch_size(struct command_ctx *cx, int64_t *out)
         if (strcmp(e.name, "batchSize") != 0)
             rc = err_set(&cx->op.err, ERR_IDL_UNKNOWN_FIELD, "BSON field '%s.cursor.%s' is an unknown field.",
                          cx->cmd->name, e.name);
+        else if (e.v.type == BSON_TYPE_NULL)
+            continue;
         else if (!bval_is_number(e.v))
             rc = err_set(&cx->op.err, ERR_TYPE_MISMATCH,
                          "BSON field '%s.cursor.batchSize' is the wrong type '%s', expected types "
                          "'[long, int, decimal, double']",
                          cx->cmd->name, bval_type_name(e.v.type));
-        else if (!bval_to_i64(e.v, false, out) || *out < 0)
-            rc = err_set(&cx->op.err, 51024, "BSON field '%s.cursor.batchSize' value must be >= 0, actual value '%s'",
-                         cx->cmd->name, bval_shell(cx->op.arena, e.v));
+        else if ((*out = bval_to_i64_clamped(e.v)) < 0)
+            rc = err_set(&cx->op.err, ERR_BAD_VALUE,
+                         "BSON field '%s.cursor.batchSize' value must be >= 0, actual value '%lld'", cx->cmd->name,
+                         (long long)*out);
     }
     return rc;
 }

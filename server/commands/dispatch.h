@@ -13,6 +13,8 @@ void put_topology_version(struct command_ctx *cx);
 
 /* write_concern.c. Reads the field writeConcern; nonzero: op.err is set. */
 OV_MUST_CHECK int write_concern_read(struct command_ctx *cx, const struct belem *e);
+/* The readConcern of the body. `any_level`: the command takes others than local, too. */
+OV_MUST_CHECK int read_concern_check(struct command_ctx *cx, bool any_level);
 void write_concern_put_error(struct command_ctx *cx); /* writeConcernError into the reply of a write, if there is one */
 
 #endif

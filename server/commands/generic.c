@@ -1,6 +1,8 @@
 /* Arguments that every command takes, and the check of the others by name: unknown or doubled fields are refused. One pass over the body. */
 #include "server/commands/dispatch.h"
 
+#include <math.h>
+
 #include "server/base/clock.h"
 
 #define MAX_FIELDS 64
@@ -55,14 +57,19 @@ static int take_max_time(struct command_ctx *cx, const struct belem *e)
         return 0;
     if (!bval_is_number(e->v))
         return arg_wrong_type(cx, e->name, e->v, "types '[long, int, decimal, double']");
-    if (!bval_to_i64(e->v, false, &ms))
-        ms = -1;
-    if (ms < 0)
-        return err_set(&cx->op.err, 51024, "BSON field 'maxTimeMS' value must be >= 0, actual value '%lld'",
-                       (long long)ms);
-    if (ms > INT32_MAX)
-        return err_set(&cx->op.err, 51024, "BSON field 'maxTimeMS' value must be <= 2147483647, actual value '%lld'",
-                       (long long)ms);
+    double d = bval_to_f64(e->v);
+    if (!isfinite(d))
+        return err_set(&cx->op.err, ERR_FAILED_TO_PARSE,
+                       isnan(d) ? "Expected an integer, but found NaN in: %s: %s"
+                                : "Cannot represent as a 64-bit integer: %s: %s",
+                       e->name, bval_shell(cx->op.arena, e->v));
+    if (!bval_to_i64(e->v, true, &ms) && bval_to_i64(e->v, false, &ms))
+        return err_set(&cx->op.err, ERR_FAILED_TO_PARSE, "Expected an integer: %s: %s", e->name,
+                       bval_shell(cx->op.arena, e->v));
+    ms = bval_to_i64_clamped(e->v);
+    if (ms < 0 || ms > INT32_MAX)
+        return err_set(&cx->op.err, ERR_BAD_VALUE, "%lld value for %s is out of range [0, 2147483647]", (long long)ms,
+                       e->name);
     if (ms > 0)
         cx->op.deadline_us = clock_mono_us() + ms * 1000;
     return 0;
@@ -87,22 +94,9 @@ static int take_read_preference(struct command_ctx *cx, const struct belem *e)
                    "Enumeration value '%s' for field '$readPreference.mode' is not a valid value.", bval_str(mode, &n));
 }
 
-/* ---- concerns ---- */
-
-/* Commands that read documents take it among their own fields. For the others it says nothing, so long as it is the default. */
 static int take_read_concern(struct command_ctx *cx, const struct belem *e)
 {
-    uint32_t n;
-    int rc = take_doc(cx, e);
-    if (rc != 0 || absent(e->v) || cx->cmd->flags & CMD_READ_CONCERN)
-        return rc;
-    struct bval level = bdoc_get(bval_doc(e->v), "level");
-    if (bval_is_missing(level) || (level.type == BSON_TYPE_UTF8 && (strcmp(bval_str(level, &n), "local") == 0 ||
-                                                                    strcmp(bval_str(level, &n), "available") == 0 ||
-                                                                    strcmp(bval_str(level, &n), "majority") == 0)))
-        return 0;
-    return err_set(&cx->op.err, ERR_INVALID_OPTIONS, "Command %s does not support readConcern %s", cx->cmd->name,
-                   bval_shell(cx->op.arena, e->v));
+    return read_concern_check(cx, cx->cmd->flags & CMD_READ_CONCERN);
 }
 
 /* ---- the stable API, transactions ---- */

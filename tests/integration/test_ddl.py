@@ -58,7 +58,7 @@ def test_a_cursor_over_collections_is_killed_by_its_name(db):
     killed = db.command("killCursors", "$cmd.listCollections", cursors=[cursor["id"]])
     assert killed["cursorsKilled"] == [cursor["id"]]
     fails(db, 43, "getMore", cursor["id"], collection="$cmd.listCollections")
-    fails(db, 51024, "listCollections", cursor={"batchSize": -1})
+    fails(db, 2, "listCollections", cursor={"batchSize": -1})
     fails(db, 40415, "listCollections", cursor={"size": 1})
 
 

@@ -147,7 +147,14 @@ END_TEST
 
 START_TEST(generic_arguments)
 {
-    FAILS("t", "{ping: 1, maxTimeMS: -1}", 51024, "BSON field 'maxTimeMS' value must be >= 0, actual value '-1'");
+    FAILS("t", "{ping: 1, maxTimeMS: -1}", ERR_BAD_VALUE, "-1 value for maxTimeMS is out of range [0, 2147483647]");
+    FAILS("t", "{ping: 1, maxTimeMS: 1.5}", ERR_FAILED_TO_PARSE, "Expected an integer: maxTimeMS: 1.5");
+    FAILS("t", "{ping: 1, readConcern: {level: 1}}", ERR_TYPE_MISMATCH,
+          "BSON field 'readConcern.level' is the wrong type 'int', expected type 'string'");
+    FAILS("t", "{ping: 1, readConcern: {level: 'Local'}}", ERR_BAD_VALUE,
+          "Enumeration value 'Local' for field 'readConcern.level' is not a valid value.");
+    FAILS("t", "{ping: 1, readConcern: {atClusterTime: 1}}", ERR_TYPE_MISMATCH,
+          "BSON field 'readConcern.atClusterTime' is the wrong type 'int', expected type 'timestamp'");
     FAILS("t", "{ping: 1, maxTimeMS: 'x'}", 14, "'ping.maxTimeMS' is the wrong type 'string'");
     FAILS("t", "{ping: 1, apiVersion: '2'}", 322, "API version must be");
     FAILS("t", "{buildInfo: 1, apiVersion: '1', apiStrict: true}", 323, "not in API Version 1");
