@@ -215,3 +215,15 @@ def test_expiry_makes_way(expiring):
     wait_for(lambda: db.c.count_documents({}) == 0)
     db.c.drop()
     assert expiring.admin.command("ping")["ok"] == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"sort": [("a", 1)]}], ids=str)
+def test_an_open_cursor_meets_the_first_arrays(db, options):
+    db.c.create_index("a")
+    db.c.insert_many({"_id": i, "a": i} for i in range(500))
+    cursor = db.c.find({"a": {"$gte": 0}}, batch_size=10, hint="a_1", **options)
+    got = [next(cursor)["_id"] for _ in range(10)]
+    db.c.insert_many({"_id": 1000 + i, "a": [300 + i, 400 + i]} for i in range(50))
+    got += [d["_id"] for d in cursor]
+    assert len(got) == len(set(got))
+    assert set(range(500)) <= set(got)

@@ -11,6 +11,7 @@ struct exec *exec_open(struct arena *a, const struct plan *plan, const struct co
     x->arena = a;
     x->skip = skip;
     x->limit = limit;
+    x->dedup = plan->dedup;
     if (plan->sort && plan->sort->n && !plan->sorted && plan->kind != PLAN_EMPTY) {
         uint64_t top = limit && skip <= UINT64_MAX - limit ? skip + limit : 0;
         x->sorter = sorter_new(plan->sort, top);

@@ -88,6 +88,7 @@ struct exec {
     uint32_t n_heap, primed; /* scans that have been put into it */
     bool root_taken;         /* the first one's row has been taken: it has to be asked for its next */
     struct fetch *fetch;
+    bool dedup;              /* plan->dedup, or the index has become multikey since */
     struct rid_set seen;
     struct sorter *sorter;
     bool collected;
@@ -101,7 +102,7 @@ void access_close(struct exec *x);
 enum exec_status fetch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err);
 void fetch_unget(struct exec *x);
 struct fetch *fetch_of(struct exec *x);
-void fetch_add(struct exec *x, uint64_t rid); /* unless the plan says dedup and it has been given */
+void fetch_add(struct exec *x, uint64_t rid); /* unless it has been given, where that can be */
 
 enum exec_status merge_fill(struct exec *x, struct eng_call *call, struct err *err);
 

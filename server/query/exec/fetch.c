@@ -18,11 +18,20 @@ struct fetch *fetch_of(struct exec *x)
 void fetch_add(struct exec *x, uint64_t rid)
 {
     struct fetch *b = x->fetch;
-    if (x->plan->dedup && !rid_set_add(&x->seen, rid))
+    if (x->dedup && !rid_set_add(&x->seen, rid))
         return;
     store_be64(b->bytes[b->n], rid);
     b->keys[b->n] = slice_of(b->bytes[b->n], 8);
     b->rids[b->n++] = rid;
+}
+
+/* An execution that goes on at newer snapshots may come upon the first arrays of an index. Their bits are set before they can be seen, so that
+ * from here on each record is given once. One that has been given already comes again only if it was changed meanwhile, like any that moves
+ * ahead of a scan. (Nor does one that stays as it is get lost, whatever the bounds: its keys are those that the plan was made for.) */
+static void look_for_arrays(struct exec *x)
+{
+    if (!x->dedup && x->plan->index)
+        x->dedup = atomic_load_explicit(&x->plan->index->rt->multikey, memory_order_acquire) & ~x->plan->multikey;
 }
 
 enum exec_status fetch_next(struct exec *x, struct eng_call *call, struct exec_row *row, struct err *err)
@@ -38,6 +47,8 @@ enum exec_status fetch_next(struct exec *x, struct eng_call *call, struct exec_r
             b->fetched = false;
         }
         if (!b->fetched) {
+            if (b->at == 0)
+                look_for_arrays(x);
             enum exec_status s = b->at > 0 ? EXEC_ROW : x->fill(x, call, err);
             if (s != EXEC_ROW)
                 return s;

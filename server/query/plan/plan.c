@@ -131,6 +131,7 @@ static int use(struct planner *p, const struct choice *c, struct plan *out)
     out->reverse = out->sorted && c->reverse && p->sort;
     out->merge = plain.merge;
     out->dedup = may_repeat(c);
+    out->multikey = c->multikey;
     return choice_intervals(p->arena, &plain, out) ? 0 : out_of_memory(p);
 }
 

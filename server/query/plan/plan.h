@@ -28,6 +28,7 @@ struct plan {
      * interval): the whole is in that order already, or need not be. */
     bool merge;
     bool dedup;                 /* a record can come several times */
+    uint32_t multikey;          /* of the index, when the plan was made: `dedup` holds for that */
     const struct match *filter; /* the whole: each fetched document must still match it */
     const struct sort_spec *sort;
 };
