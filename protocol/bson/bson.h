@@ -133,6 +133,9 @@ static inline const uint8_t *bval_doc(struct bval v) /* document, array */
 }
 /* Number of any type as int64: false if it is no number, not integral (when exact), or out of range. */
 bool bval_to_i64(struct bval v, bool exact, int64_t *out);
+/* As arguments of commands are read: a double is cut, a decimal rounded to the nearest (half to even), beyond the range it is the nearest there
+ * is; not a number: 0. */
+int64_t bval_to_i64_clamped(struct bval number);
 double bval_to_f64(struct bval v); /* any number */
 bool bval_truthy(struct bval v);   /* as expressions see it: false, null, undefined, missing and 0 are false */
 

@@ -54,6 +54,21 @@ bool bval_to_i64(struct bval v, bool exact, int64_t *out)
     }
 }
 
+int64_t bval_to_i64_clamped(struct bval v)
+{
+    int64_t n;
+    unsigned flags = 0;
+    if (v.type == BSON_TYPE_DECIMAL128) {
+        n = __bid128_to_int64_xrnint(dec_load(v.p), &flags);
+        if (!(flags & DEC_INVALID))
+            return n;
+    } else if (bval_to_i64(v, false, &n)) {
+        return n;
+    }
+    double d = bval_to_f64(v);
+    return d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
+}
+
 double bval_to_f64(struct bval v)
 {
     switch (v.type) {

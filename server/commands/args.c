@@ -47,15 +47,6 @@ int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out)
     return 0;
 }
 
-int64_t bval_to_i64_clamped(struct bval v)
-{
-    int64_t n;
-    if (bval_to_i64(v, false, &n))
-        return n;
-    double d = bval_to_f64(v);
-    return d > 0 ? INT64_MAX : d < 0 ? INT64_MIN : 0;
-}
-
 int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min, int64_t *out)
 {
     struct bval v = bdoc_get(cx->req->body, field);

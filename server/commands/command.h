@@ -119,7 +119,6 @@ OV_MUST_CHECK int arg_string(struct command_ctx *cx, const char *field, const ch
 OV_MUST_CHECK int arg_doc(struct command_ctx *cx, const char *field, const uint8_t **out); /* empty document when absent */
 OV_MUST_CHECK int arg_i64(struct command_ctx *cx, const char *field, int64_t dflt, int64_t min, int64_t *out); /* any number; < min: 51024 */
 OV_MUST_CHECK int arg_bool(struct command_ctx *cx, const char *field, bool dflt, bool *out); /* bool or number */
-int64_t bval_to_i64_clamped(struct bval number); /* out of range: the nearest there is; not a number: 0 */
 /* The errors themselves, for what has no function of its own. `expected`: "type 'array'", "types '[string, object]'". Both return the code. */
 int arg_wrong_type(struct command_ctx *cx, const char *field, struct bval v, const char *expected);
 int arg_missing(struct command_ctx *cx, const char *field);

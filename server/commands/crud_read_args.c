@@ -1,6 +1,8 @@
 /* Arguments that several reading commands share. */
 #include "server/commands/crud_read_private.h"
 
+#include "server/commands/shape.h"
+
 uint64_t fields_present(const uint8_t *body, const char *const *names)
 {
     struct biter it;
@@ -21,6 +23,8 @@ int arg_simple_collation(struct command_ctx *cx)
     uint32_t n;
     int rc = arg_doc(cx, "collation", &collation);
     if (rc != 0 || bdoc_empty(collation))
+        return rc;
+    if ((rc = shape_check_collation(&cx->op.err, collation)) != 0)
         return rc;
     struct bval locale = bdoc_get(collation, "locale");
     if (locale.type == BSON_TYPE_UTF8 && strcmp(bval_str(locale, &n), "simple") == 0)

@@ -2,6 +2,7 @@
 #include "server/commands/ddl.h"
 
 #include "server/commands/coll_mod.h"
+#include "server/commands/create_options.h"
 
 const char *const create_fields[] = {
     "capped",
@@ -51,53 +52,6 @@ bool ddl_stops(struct command_ctx *cx, enum ddl_result r, enum op_status *out)
 
 /* ---- create ---- */
 
-static enum op_status not_there_yet(struct command_ctx *cx, const char *option)
-{
-    return command_fail(cx, ERR_NOT_IMPLEMENTED, "the option '%s' of create is not implemented", option);
-}
-
-static bool simple_collation(const uint8_t *collation)
-{
-    struct bval locale = bdoc_get(collation, "locale");
-    uint32_t n;
-    return bdoc_empty(collation) || (locale.type == BSON_TYPE_UTF8 && strcmp(bval_str(locale, &n), "simple") == 0);
-}
-
-/* Options that ask for something else than a plain collection. False: cx->op.err is set. */
-static bool plain_options(struct command_ctx *cx)
-{
-    static const char *const refused[] = {"viewOn", "timeseries", "clusteredIndex", "encryptedFields"};
-    const uint8_t *body = cx->req->body, *collation, *images;
-    bool capped, auto_index;
-    if (arg_bool(cx, "capped", false, &capped) != 0 || arg_bool(cx, "autoIndexId", true, &auto_index) != 0 ||
-        arg_doc(cx, "collation", &collation) != 0 ||
-        arg_doc(cx, "changeStreamPreAndPostImages", &images) != 0)
-        return false;
-    for (size_t i = 0; i < OV_LEN(refused); i++)
-        if (!bval_is_missing(bdoc_get(body, refused[i])))
-            return not_there_yet(cx, refused[i]), false;
-    if (capped)
-        return not_there_yet(cx, "capped"), false;
-    if (!simple_collation(collation))
-        return not_there_yet(cx, "collation"), false;
-    if (bval_truthy(bdoc_get(images, "enabled")))
-        return not_there_yet(cx, "changeStreamPreAndPostImages"), false;
-    const char *wrong = NULL;
-    if (!auto_index)
-        wrong = "autoIndexId:false is only allowed for collections in the local database";
-    else if (!bval_is_missing(bdoc_get(body, "size")) || !bval_is_missing(bdoc_get(body, "max")))
-        wrong = "the 'capped' field needs to be true when either the 'size' or 'max' fields are present";
-    else if (!bval_is_missing(bdoc_get(body, "pipeline")))
-        wrong = "'pipeline' requires 'viewOn' to also be specified";
-    else if (!bval_is_missing(bdoc_get(body, "expireAfterSeconds")))
-        wrong =
-            "'expireAfterSeconds' is only supported on time-series collections or when the 'clusteredIndex' option is "
-            "specified";
-    if (wrong)
-        command_fail(cx, ERR_INVALID_OPTIONS, "%s", wrong);
-    return !wrong;
-}
-
 enum op_status cmd_create(struct command_ctx *cx)
 {
     static const uint8_t no_options[] = {5, 0, 0, 0, 0};
@@ -105,7 +59,7 @@ enum op_status cmd_create(struct command_ctx *cx)
     const char *name;
     bool existed;
     enum op_status out;
-    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || (!cx->cleanup && !plain_options(cx)))
+    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || (!cx->cleanup && create_options_check(cx) != 0))
         return OP_DONE;
     if (!options && !(options = options_merge(cx, name, no_options)))
         return OP_DONE;

@@ -1,6 +1,8 @@
 /* Types of fields, in the real server's words. */
 #include "server/commands/write_args.h"
 
+#include "server/commands/shape.h"
+
 const uint8_t WRITE_EMPTY_DOC[5] = {5, 0, 0, 0, 0};
 
 int write_arg_type(struct command_ctx *cx, const char *where, const struct belem *e, const char *wanted)
@@ -59,6 +61,8 @@ int write_arg_collation(struct command_ctx *cx, const char *where, const struct 
         return rc;
     struct bval locale = bdoc_get(doc, "locale");
     uint32_t n;
+    if (!bdoc_empty(doc) && (rc = shape_check_collation(&cx->op.err, doc)) != 0)
+        return rc;
     if (bdoc_empty(doc) || (locale.type == BSON_TYPE_UTF8 && strcmp(bval_str(locale, &n), "simple") == 0))
         return 0;
     return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "the option '%s.collation' is not implemented", where);

@@ -1,7 +1,7 @@
 """Collections and databases: made, listed, renamed, dropped."""
 
 import pytest
-from bson import SON, Binary, Int64
+from bson import SON, Binary, Decimal128, Int64
 from pymongo.errors import CollectionInvalid, OperationFailure
 
 
@@ -194,3 +194,36 @@ def test_drivers_helpers(db):
         db.create_collection("x")
     db.drop_collection("x")
     assert db.list_collection_names() == []
+
+
+def test_options_of_create_are_checked_one_by_one_and_together(db):
+    for options, code, text in [
+        ({"capped": "yes"}, 14, "BSON field 'create.capped' is the wrong type 'string', expected types "
+                                "'[bool, long, int, decimal, double']"),
+        ({"capped": True}, 72, "the 'size' field is required when 'capped' is true"),
+        ({"capped": True, "size": 0.9}, 2, "BSON field 'size' value must be >= 1, actual value '0'"),
+        ({"capped": True, "size": Decimal128("0.5")}, 2, "BSON field 'size' value must be >= 1, actual value '0'"),
+        ({"capped": True, "size": Decimal128("1.5")}, 238, "the option 'capped' of create is not implemented"),
+        ({"viewOn": 1}, 14, None),
+        ({"viewOn": ""}, 2, None),
+        ({"viewOn": "a", "pipeline": [1]}, 14,
+         "BSON field 'create.pipeline.0' is the wrong type 'int', expected type 'object'"),
+        ({"viewOn": "a", "idIndex": {"key": {"_id": 1}, "name": "_id_"}}, 72, None),
+        ({"collation": {}}, 40414, "BSON field 'collation.locale' is missing but a required field"),
+        ({"collation": {"locale": 1}}, 14, None),
+        ({"collation": {"locale": "en", "x": 1}}, 40415, "BSON field 'collation.x' is an unknown field."),
+        ({"collation": {"locale": "en", "strength": 6}}, 2,
+         "BSON field 'strength' value must be <= 5, actual value '6'"),
+        ({"collation": {"locale": "en", "caseFirst": "upper", "strength": 2}}, 2, None),
+        ({"timeseries": {}}, 40414, "BSON field 'create.timeseries.timeField' is missing but a required field"),
+        ({"timeseries": {"timeField": "a.b"}}, 72, None),
+        ({"timeseries": {"timeField": "t"}, "capped": True, "size": 10}, 72, None),
+        ({"expireAfterSeconds": -1}, 72, None),
+        ({"idIndex": {}}, 9, None),
+        ({"idIndex": {"key": {"a": 1}, "name": "a"}}, 2, None),
+        ({"idIndex": {"key": {"_id": 1}, "name": "_id_", "v": 3}}, 67, None),
+        ({"idIndex": {"key": {"_id": 1}, "name": "_id_", "unique": True}}, 197, None),
+        ({"changeStreamPreAndPostImages": {}}, 40414, None),
+    ]:
+        fails(db, code, "create", "c", text=text, **options)
+    db.command("create", "c", viewOn=None, capped=False, idIndex={"key": {"_id": 1}, "name": "_id_"})
