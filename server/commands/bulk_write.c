@@ -192,6 +192,8 @@ static void take_retried(struct bulk_write *b, const struct retry_statement *don
 static enum op_status reply(struct command_ctx *cx, struct bulk_write *b)
 {
     struct buf *out = cx->reply;
+    if (cx->req->no_reply)
+        b->results.len = 0; /* nobody would close the cursor */
     enum op_status s =
         read_documents(cx, "admin.$cmd.bulkWrite", buf_slice(&b->results), b->req.batch_size); /* never waits */
     bw_i32(out, "nErrors", b->n_errors);
