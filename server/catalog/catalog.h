@@ -77,9 +77,10 @@ enum ddl_result catalog_index_drop(struct catalog *c, const char *db, const char
  * what has that name if drop_target says so. Whoever holds the old definition sees a dropped collection. 26: no source; 48: the target is there;
  * 12587: an index of the source is being built. The names differ. */
 enum ddl_result catalog_rename(struct catalog *c, const char *db, const char *name, const char *to_db, const char *to_name, bool drop_target, struct eng_call *call, struct err *err);
-/* Other options, made from those of `from` (a reference that the caller keeps until it is over). OK with *stale: `from` is not the definition in
- * force any more, nothing was changed. Errors: those of the validator's filter; 26. */
-enum ddl_result catalog_set_options(struct catalog *c, const struct collection *from, const uint8_t *options, bool *stale, struct eng_call *call, struct err *err);
+/* Other options, made from those of `from` (a reference that the caller keeps until it is over); and where `index`, one of from's, is not NULL,
+ * another specification for it, with the same key and the same entries. OK with *stale: `from` is not the definition in force any more, nothing
+ * was changed. Errors: those of the validator's filter and of the specification; 26. */
+enum ddl_result catalog_set_options(struct catalog *c, const struct collection *from, const uint8_t *options, const struct index_def *index, const uint8_t *spec, bool *stale, struct eng_call *call, struct err *err);
 
 /* Walks: fn for each collection (with a reference held during the call), sorted by name; db NULL = all. */
 void catalog_each(struct catalog *c, const char *db, void (*fn)(void *arg, struct collection *coll), void *arg);

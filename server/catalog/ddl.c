@@ -19,6 +19,8 @@ struct request {
     bool drop_target;              /* rename */
     const struct collection *from; /* set_options: what the options were made from */
     bool *stale;                   /* set_options */
+    const struct index_def *index; /* set_options: one of `from`, or NULL */
+    const uint8_t *spec;           /* and what it becomes */
     bool *existed;                 /* create */
     const struct index_def *defs;  /* index_add */
     const char *const *names;      /* index_ready, index_drop */
@@ -455,6 +457,9 @@ static void change_definition(struct catalog *c, struct ddl *d, const struct req
         break;
     case DDL_OPTIONS:
         def->options = q->options;
+        for (uint32_t i = 0; i < def->n_indexes; i++)
+            if (q->index == &d->old->indexes[i])
+                def->indexes[i].spec = q->spec;
         break;
     case DDL_DROP:
         break;
@@ -640,12 +645,18 @@ enum ddl_result catalog_rename(struct catalog *c, const char *db, const char *na
 }
 
 enum ddl_result catalog_set_options(struct catalog *c, const struct collection *from, const uint8_t *options,
-                                    bool *stale, struct eng_call *call, struct err *err)
+                                    const struct index_def *index, const uint8_t *spec, bool *stale,
+                                    struct eng_call *call, struct err *err)
 {
     *stale = false;
-    return run(
-        c,
-        &(struct request){
-            .kind = DDL_OPTIONS, .db = from->db, .name = from->name, .options = options, .from = from, .stale = stale},
-        call, err);
+    return run(c,
+               &(struct request){.kind = DDL_OPTIONS,
+                                 .db = from->db,
+                                 .name = from->name,
+                                 .options = options,
+                                 .from = from,
+                                 .index = index,
+                                 .spec = spec,
+                                 .stale = stale},
+               call, err);
 }

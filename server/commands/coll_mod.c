@@ -116,6 +116,10 @@ struct coll_mod {
     const char *name;
     struct collection *from;
     const uint8_t *options;
+    const struct index_def *index; /* of `from`; NULL: none is changed */
+    const uint8_t *spec;           /* what it becomes; NULL: it stays */
+    bool hides, expires;           /* what the reply tells */
+    int64_t expire_after;
 };
 
 static void cleanup(struct command_ctx *cx)
@@ -128,11 +132,15 @@ static void cleanup(struct command_ctx *cx)
 
 static int refuse(struct command_ctx *cx)
 {
-    static const char *const refused[] = {
-        "index",     "viewOn",     "pipeline",           "cappedSize",
-        "cappedMax", "timeseries", "expireAfterSeconds", "changeStreamPreAndPostImages",
-        "dryRun"};
-    static const char *const of_index[] = {"hidden", "expireAfterSeconds", "unique", "prepareUnique"};
+    static const char *const refused[] = {"viewOn",
+                                          "pipeline",
+                                          "cappedSize",
+                                          "cappedMax",
+                                          "timeseries",
+                                          "expireAfterSeconds",
+                                          "changeStreamPreAndPostImages",
+                                          "dryRun"};
+    static const char *const of_index[] = {"unique", "prepareUnique"};
     struct bval index = bdoc_get(cx->req->body, "index");
     for (size_t i = 0; index.type == BSON_TYPE_DOCUMENT && i < OV_LEN(of_index); i++)
         if (!bval_is_missing(bdoc_get(bval_doc(index), of_index[i])))
@@ -156,6 +164,118 @@ static int start(struct command_ctx *cx)
     return 0;
 }
 
+/* ---- one index ---- */
+
+static int find_index(struct command_ctx *cx, struct coll_mod *m, const uint8_t *asked)
+{
+    struct bval name = bdoc_get(asked, "name"), key = bdoc_get(asked, "keyPattern");
+    struct err *err = &cx->op.err;
+    uint32_t n, found = 0;
+    if (bval_is_missing(name) == bval_is_missing(key))
+        return err_set(err, ERR_INVALID_OPTIONS, "%s",
+                       bval_is_missing(name) ? "must specify either index name or key pattern"
+                                             : "Cannot specify both key pattern and name.");
+    if (!bval_is_missing(name) && name.type != BSON_TYPE_UTF8)
+        return arg_wrong_type(cx, "index.name", name, "type 'string'");
+    if (!bval_is_missing(key) && key.type != BSON_TYPE_DOCUMENT)
+        return arg_wrong_type(cx, "index.keyPattern", key, "type 'object'");
+    for (uint32_t i = 0; i < m->from->n_indexes; i++) {
+        const struct index_def *def = &m->from->indexes[i];
+        bool fits = bval_is_missing(key) ? strcmp(def->name, bval_str(name, &n)) == 0
+                                         : bdoc_cmp(def->key_pattern, bval_doc(key)) == 0;
+        if (fits && found++ == 0)
+            m->index = def;
+    }
+    if (found > 1)
+        return err_set(err, ERR_AMBIGUOUS_INDEX_KEY_PATTERN,
+                       "index keyPattern %s matches %u indexes, must use index name.", bval_shell(cx->op.arena, key),
+                       found);
+    if (!found)
+        return err_set(err, ERR_INDEX_NOT_FOUND, "cannot find index %s for ns %s",
+                       bval_is_missing(key) ? bval_str(name, &n) : bval_shell(cx->op.arena, key), m->from->ns);
+    return 0;
+}
+
+static int check_index(struct command_ctx *cx, struct coll_mod *m, struct bval hidden, struct bval expiry)
+{
+    struct err *err = &cx->op.err;
+    if (bval_is_missing(hidden) && bval_is_missing(expiry))
+        return err_set(err, ERR_INVALID_OPTIONS, "no expireAfterSeconds, hidden, unique, or prepareUnique field");
+    if (!bval_is_missing(hidden) && hidden.type != BSON_TYPE_BOOL && !bval_is_number(hidden))
+        return arg_wrong_type(cx, "index.hidden", hidden, "types '[bool, long, int, decimal, double']");
+    if (!bval_is_missing(expiry) && !bval_is_number(expiry))
+        return arg_wrong_type(cx, "index.expireAfterSeconds", expiry, "types '[long, int, decimal, double']");
+    if (!bval_is_missing(hidden) && m->index->is_id)
+        return err_set(err, ERR_BAD_VALUE, "can't hide _id index");
+    if (bval_is_missing(expiry))
+        return 0;
+    if (m->index->is_id)
+        return err_set(err, ERR_INVALID_OPTIONS, "the _id field does not support TTL indexes");
+    if (m->index->n_fields != 1)
+        return err_set(err, ERR_INVALID_OPTIONS,
+                       "TTL indexes are single-field indexes, compound indexes do not support TTL");
+    if (!bval_to_i64(expiry, false, &m->expire_after) || m->expire_after < 0 || m->expire_after > INT32_MAX)
+        return err_set(err, ERR_INVALID_OPTIONS,
+                       "TTL index 'expireAfterSeconds' option must be within an acceptable range, it was: %s",
+                       bval_shell(cx->op.arena, expiry));
+    return 0;
+}
+
+/* The specification with other values of what is asked for. */
+static const uint8_t *new_spec(struct command_ctx *cx, const struct coll_mod *m)
+{
+    struct biter it;
+    struct belem e;
+    struct buf b;
+    buf_init(&b);
+    size_t at = bw_begin(&b);
+    for (biter_init(&it, m->index->spec); biter_next(&it, &e);)
+        if (!(m->hides && strcmp(e.name, "hidden") == 0) && !(m->expires && strcmp(e.name, "expireAfterSeconds") == 0))
+            bw_val(&b, e.name, e.v);
+    if (m->expires)
+        bw_i32(&b, "expireAfterSeconds", (int32_t)m->expire_after);
+    if (m->hides && !m->index->hidden)
+        bw_bool(&b, "hidden", true);
+    bw_end(&b, at);
+    const uint8_t *out = arena_dup(cx->op.arena, b.p, b.len);
+    buf_free(&b);
+    return out;
+}
+
+static int look_at_index(struct command_ctx *cx, struct coll_mod *m)
+{
+    struct bval asked = bdoc_get(cx->req->body, "index");
+    m->index = NULL;
+    m->spec = NULL;
+    if (bval_is_missing(asked))
+        return 0;
+    if (asked.type != BSON_TYPE_DOCUMENT)
+        return arg_wrong_type(cx, "index", asked, "type 'object'");
+    struct bval hidden = bdoc_get(bval_doc(asked), "hidden"), expiry = bdoc_get(bval_doc(asked), "expireAfterSeconds");
+    int rc = find_index(cx, m, bval_doc(asked));
+    if (rc != 0 || (rc = check_index(cx, m, hidden, expiry)) != 0)
+        return rc;
+    m->hides = !bval_is_missing(hidden) && bval_truthy(hidden) != m->index->hidden; /* else there is nothing to tell */
+    m->expires = !bval_is_missing(expiry);
+    if (m->hides || (m->expires && m->expire_after != m->index->expire_after))
+        m->spec = new_spec(cx, m);
+    return 0;
+}
+
+static void reply_index(struct command_ctx *cx, const struct coll_mod *m)
+{
+    if (m->expires && m->index->expire_after >= 0)
+        bw_i64(cx->reply, "expireAfterSeconds_old", m->index->expire_after);
+    if (m->expires)
+        bw_i64(cx->reply, "expireAfterSeconds_new", m->expire_after);
+    if (m->hides) {
+        bw_bool(cx->reply, "hidden_old", m->index->hidden);
+        bw_bool(cx->reply, "hidden_new", !m->index->hidden);
+    }
+}
+
+/* ---- the whole ---- */
+
 /* The definition as it is now, and what its options become. */
 static int look(struct command_ctx *cx, struct coll_mod *m)
 {
@@ -163,7 +283,7 @@ static int look(struct command_ctx *cx, struct coll_mod *m)
     if (!m->from)
         return err_set(&cx->op.err, ERR_NAMESPACE_NOT_FOUND, "ns does not exist");
     m->options = options_merge(cx, m->name, m->from->options);
-    return m->options ? 0 : cx->op.err.code;
+    return m->options ? look_at_index(cx, m) : cx->op.err.code;
 }
 
 static void reply_flag(struct command_ctx *cx, const struct coll_mod *m, const char *field, int64_t bit)
@@ -184,9 +304,11 @@ enum op_status cmd_coll_mod(struct command_ctx *cx)
     for (;;) {
         if (!m->from && look(cx, m) != 0)
             return OP_DONE;
-        if (bdoc_cmp(m->options, m->from->options) == 0)
+        if (!m->spec && bdoc_cmp(m->options, m->from->options) == 0)
             break; /* as it is */
-        if (ddl_stops(cx, catalog_set_options(cx->server->catalog, m->from, m->options, &stale, &cx->call, &cx->op.err),
+        if (ddl_stops(cx,
+                      catalog_set_options(cx->server->catalog, m->from, m->options, m->spec ? m->index : NULL, m->spec,
+                                          &stale, &cx->call, &cx->op.err),
                       &out))
             return out;
         if (!stale)
@@ -194,6 +316,7 @@ enum op_status cmd_coll_mod(struct command_ctx *cx)
         collection_unref(m->from);
         m->from = NULL;
     }
+    reply_index(cx, m);
     reply_flag(cx, m, "usePowerOf2Sizes", POWER_OF_2_SIZES);
     reply_flag(cx, m, "noPadding", NO_PADDING);
     return OP_DONE;

@@ -336,7 +336,7 @@ def test_validators_that_are_refused(client, db):
     fails(db, 2, "collMod", "c", validator={"a": {"$what": 1}})
     assert options_of(db, "c") == {"validator": {"a": 1}}
     fails(db, 26, "collMod", "none", validator={}, text="ns does not exist")
-    fails(db, 238, "collMod", "c", index={"name": "_id_", "hidden": True})
+    fails(db, 238, "collMod", "c", index={"name": "_id_", "unique": True})
     fails(db, 40415, "collMod", "c", surprise=1)
 
 
@@ -562,3 +562,52 @@ def test_default_concerns_are_for_sets(client, db):
     fails(client.admin, 51300, "getDefaultRWConcern", text=text)
     fails(client.admin, 51300, "setDefaultRWConcern", defaultWriteConcern={"w": 1})
     fails(db, 13, "getDefaultRWConcern")
+
+
+# ---- collMod of indexes
+
+
+def test_coll_mod_hides_an_index_and_shows_it_again(db):
+    db.c.create_index("a")
+    db.c.insert_many([{"_id": i, "a": i % 5} for i in range(50)])
+
+    def plan():
+        found = db.command("explain", {"find": "c", "filter": {"a": 3}}, verbosity="queryPlanner")
+        return str(found["queryPlanner"]["winningPlan"])
+
+    assert "IXSCAN" in plan()
+    reply = db.command("collMod", "c", index={"name": "a_1", "hidden": True})
+    assert reply == {"hidden_old": False, "hidden_new": True, "ok": 1.0}
+    assert db.c.index_information()["a_1"]["hidden"] is True and "IXSCAN" not in plan()
+    assert db.command("collMod", "c", index={"name": "a_1", "hidden": True}) == {"ok": 1.0}
+    db.c.insert_one({"_id": 50, "a": 3})
+    reply = db.command("collMod", "c", index={"keyPattern": {"a": 1}, "hidden": False})
+    assert reply == {"hidden_old": True, "hidden_new": False, "ok": 1.0}
+    assert "hidden" not in db.c.index_information()["a_1"] and "IXSCAN" in plan()
+    assert db.c.count_documents({"a": 3}) == 11 and db.command("validate", "c")["valid"]
+
+
+def test_coll_mod_changes_when_documents_expire(db):
+    db.c.create_index("at", expireAfterSeconds=3600)
+    db.c.create_index("b")
+    reply = db.command("collMod", "c", index={"name": "at_1", "expireAfterSeconds": 60})
+    assert reply == {"expireAfterSeconds_old": 3600, "expireAfterSeconds_new": 60, "ok": 1.0}
+    reply = db.command("collMod", "c", index={"keyPattern": {"b": 1}, "expireAfterSeconds": 5, "hidden": True})
+    assert reply == {"expireAfterSeconds_new": 5, "hidden_old": False, "hidden_new": True, "ok": 1.0}
+    info = db.c.index_information()
+    assert (info["at_1"]["expireAfterSeconds"], info["b_1"]["expireAfterSeconds"]) == (60, 5)
+
+
+def test_coll_mod_of_indexes_refuses(db):
+    db.c.create_index([("a", 1), ("b", 1)])
+    c = ("collMod", "c")
+    fails(db, 27, *c, index={"name": "x", "hidden": True}, text=f"cannot find index x for ns {db.name}.c")
+    fails(db, 27, *c, index={"keyPattern": {"x": 1}, "hidden": True})
+    fails(db, 72, *c, index={"hidden": True}, text="must specify either index name or key pattern")
+    fails(db, 72, *c, index={"name": "a_1_b_1", "keyPattern": {"a": 1}, "hidden": True})
+    fails(db, 72, *c, index={"name": "a_1_b_1"})
+    fails(db, 2, *c, index={"name": "_id_", "hidden": True}, text="can't hide _id index")
+    fails(db, 72, *c, index={"name": "a_1_b_1", "expireAfterSeconds": 5})
+    fails(db, 72, *c, index={"name": "_id_", "expireAfterSeconds": 5})
+    fails(db, 14, *c, index=5)
+    fails(db, 14, *c, index={"name": "a_1_b_1", "hidden": "x"})
