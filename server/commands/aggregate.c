@@ -103,6 +103,14 @@ static int open_aggregate(struct command_ctx *cx, struct reading *r, struct aggr
     int rc = pipeline_parse(arena, a->pipeline, spec, &cx->op.err);
     if (rc == 0 && !a->coll)
         rc = needs_collection(cx, spec);
+    if (rc == 0 && spec->n && spec->stages[0].kind == STAGE_COLL_STATS) {
+        if (a->explained)
+            return err_set(&cx->op.err, ERR_NOT_IMPLEMENTED, "explain of $collStats is not implemented");
+        spec->n--;
+        spec->stages++;
+        coll_stats_source_begin(cx, r, a->coll, spec->stages - 1, spec);
+        return 0;
+    }
     if (rc == 0)
         rc = pipeline_push_down(arena, spec, access, &cx->op.err);
     if (rc != 0)
@@ -138,7 +146,8 @@ static struct reading *start(struct command_ctx *cx)
     r->during = "Executor error during aggregate command on namespace";
     r->during_ns = true;
     r->batch_size = a.batch_size;
-    read_open_batch(cx, r, "firstBatch");
+    if (!r->stats)
+        read_open_batch(cx, r, "firstBatch");
     return r;
 }
 
@@ -159,6 +168,12 @@ enum op_status cmd_aggregate(struct command_ctx *cx)
             return OP_DONE;
     } else if (read_still_there(cx, r) != 0) {
         return OP_DONE;
+    }
+    if (r->stats) {
+        enum op_status st = coll_stats_source_step(cx, r);
+        if (st != OP_DONE || cx->op.err.code != 0)
+            return st;
+        read_open_batch(cx, r, "firstBatch");
     }
     return read_batch(cx, r);
 }

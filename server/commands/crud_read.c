@@ -17,8 +17,10 @@ static void let_go(struct command_ctx *cx, struct reading *r)
 static void cleanup(struct command_ctx *cx)
 {
     eng_call_cancel(cx->server->engine, &cx->call);
-    if (cx->state)
+    if (cx->state) {
+        coll_stats_source_end(cx->state);
         let_go(cx, cx->state);
+    }
 }
 
 bool read_caught_up(struct command_ctx *cx)

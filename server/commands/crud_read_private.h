@@ -20,6 +20,7 @@ struct reading {         /* a read under way: the state of a command */
     uint32_t n;
     size_t bytes;
     int64_t counted; /* count */
+    struct coll_stats_source *stats; /* $collStats under way, or NULL */
     void *own;       /* the command's: distinct */
 };
 
@@ -58,6 +59,15 @@ enum op_status read_batch(struct command_ctx *cx, struct reading *r);
 /* Documents back to back as the command's cursor: the first batch into the reply, a copy of the others stays in the table. Replaces cx->state and
  * cx->cleanup; never waits. */
 enum op_status read_documents(struct command_ctx *cx, const char *ns, struct slice docs, int64_t batch_size);
+/* ---- $collStats (coll_stats_stage.c): one document about the collection, measured in slices ---- */
+
+/* For the first stage of a pipeline; `rest` are the stages behind it. */
+void coll_stats_source_begin(struct command_ctx *cx, struct reading *r, const char *coll, const struct stage_spec *stage,
+                             const struct pipeline_spec *rest);
+/* DONE: r->cur->pipe is there, or op.err is set; WAIT, AGAIN. */
+enum op_status coll_stats_source_step(struct command_ctx *cx, struct reading *r);
+void coll_stats_source_end(struct reading *r); /* idempotent */
+
 /* What exec_next or pipeline_next answered, if it was no row: WAIT, AGAIN, or an error. */
 enum op_status read_stopped(struct command_ctx *cx, struct reading *r, enum exec_status s);
 

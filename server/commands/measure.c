@@ -68,3 +68,40 @@ enum op_status measure_step(struct measure *m, struct command_ctx *cx, uint64_t 
     close_scan(m);
     return OP_DONE;
 }
+
+/* ---- told ---- */
+
+static void put_number(struct buf *b, const char *name, int64_t v) /* int, if it is small enough */
+{
+    if (v >= INT32_MIN && v <= INT32_MAX)
+        bw_i32(b, name, (int32_t)v);
+    else
+        bw_i64(b, name, v);
+}
+
+void measure_put(struct buf *b, const struct measure *m, int64_t scale)
+{
+    put_number(b, "size", m->size / scale);
+    put_number(b, "count", m->count);
+    if (m->count)
+        put_number(b, "avgObjSize", m->size / m->count);
+    bw_i32(b, "numOrphanDocs", 0);
+    put_number(b, "storageSize", m->storage / scale);
+    if (m->coll)
+        bw_bool(b, "capped", bval_truthy(bdoc_get(m->coll->options, "capped")));
+    bw_i32(b, "nindexes", (int32_t)m->n_indexes);
+    size_t at = bw_arr(b, "indexBuilds");
+    uint32_t n = 0;
+    char scratch[12];
+    for (uint32_t i = 0; i < m->n_indexes; i++)
+        if (m->coll->indexes[i].state == INDEX_BUILDING)
+            bw_str(b, bw_index(n++, scratch), m->coll->indexes[i].name);
+    bw_end(b, at);
+    put_number(b, "totalIndexSize", m->index_storage / scale);
+    put_number(b, "totalSize", (m->storage + m->index_storage) / scale);
+    at = bw_doc(b, "indexSizes");
+    for (uint32_t i = 0; i < m->n_indexes; i++)
+        put_number(b, m->coll->indexes[i].name, m->index_sizes[i] / scale);
+    bw_end(b, at);
+    put_number(b, "scaleFactor", scale);
+}

@@ -23,6 +23,8 @@ struct measure {
 void measure_begin(struct measure *m, struct command_ctx *cx, struct collection *coll);
 /* DONE: measured, or cx->op.err is set; AGAIN, WAIT as a handler. *budget: bytes that may be walked through yet; lowered. */
 enum op_status measure_step(struct measure *m, struct command_ctx *cx, uint64_t *budget);
+/* Appends the fields of collStats and $collStats; sizes divided by scale. */
+void measure_put(struct buf *b, const struct measure *m, int64_t scale);
 void measure_end(struct measure *m); /* idempotent; a pending call is cancelled before */
 
 #endif

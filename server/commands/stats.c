@@ -46,14 +46,6 @@ static struct stats *new_stats(struct command_ctx *cx)
     return s;
 }
 
-static void put_number(struct buf *b, const char *name, int64_t v) /* int, if it is small enough */
-{
-    if (v >= INT32_MIN && v <= INT32_MAX)
-        bw_i32(b, name, (int32_t)v);
-    else
-        bw_i64(b, name, v);
-}
-
 /* The step of a command about one collection. True: *out is the answer now; else s->m is measured. */
 static bool measure_one(struct command_ctx *cx, struct stats *s, enum op_status *out)
 {
@@ -68,31 +60,8 @@ static bool measure_one(struct command_ctx *cx, struct stats *s, enum op_status 
 
 static enum op_status coll_stats_reply(struct command_ctx *cx, const char *ns, const struct measure *m, int64_t scale)
 {
-    struct buf *b = cx->reply;
-    bw_str(b, "ns", ns);
-    put_number(b, "size", m->size / scale);
-    put_number(b, "count", m->count);
-    if (m->count)
-        put_number(b, "avgObjSize", m->size / m->count);
-    bw_i32(b, "numOrphanDocs", 0);
-    put_number(b, "storageSize", m->storage / scale);
-    if (m->coll)
-        bw_bool(b, "capped", bval_truthy(bdoc_get(m->coll->options, "capped")));
-    bw_i32(b, "nindexes", (int32_t)m->n_indexes);
-    size_t at = bw_arr(b, "indexBuilds");
-    uint32_t n = 0;
-    char scratch[12];
-    for (uint32_t i = 0; i < m->n_indexes; i++)
-        if (m->coll->indexes[i].state == INDEX_BUILDING)
-            bw_str(b, bw_index(n++, scratch), m->coll->indexes[i].name);
-    bw_end(b, at);
-    put_number(b, "totalIndexSize", m->index_storage / scale);
-    put_number(b, "totalSize", (m->storage + m->index_storage) / scale);
-    at = bw_doc(b, "indexSizes");
-    for (uint32_t i = 0; i < m->n_indexes; i++)
-        put_number(b, m->coll->indexes[i].name, m->index_sizes[i] / scale);
-    bw_end(b, at);
-    put_number(b, "scaleFactor", scale);
+    bw_str(cx->reply, "ns", ns);
+    measure_put(cx->reply, m, scale);
     return OP_DONE;
 }
 

@@ -97,3 +97,25 @@ def test_arguments_of_the_command(filled):
     with pytest.raises(OperationFailure) as e:
         db.command("aggregate", "c", pipeline={}, cursor={})
     assert e.value.code == 14
+
+
+def test_coll_stats_gives_one_document(db):
+    db.c.insert_many([{"_id": i, "pad": "x" * 100} for i in range(50)])
+    db.c.create_index("pad")
+    doc = list(db.c.aggregate([{"$collStats": {"storageStats": {"scale": 1}, "count": {}}}]))
+    assert len(doc) == 1 and doc[0]["ns"] == f"{db.name}.c" and doc[0]["count"] == 50 and doc[0]["localTime"] and doc[0]["host"]
+    stats = doc[0]["storageStats"]
+    assert stats["count"] == 50 and stats["size"] > 50 * 100 and stats["nindexes"] == 2
+    assert stats == {k: v for k, v in db.command("collStats", "c").items() if k not in ("ns", "ok")}
+    assert list(db.c.aggregate([{"$collStats": {"count": {}}}, {"$project": {"count": 1}}])) == [{"count": 50}]
+    assert list(db.nothing.aggregate([{"$collStats": {"storageStats": {}}}]))[0]["storageStats"]["count"] == 0
+    for coll, pipeline, code in (
+        ("nothing", [{"$collStats": {"count": {}}}], 26),
+        ("c", [{"$match": {}}, {"$collStats": {}}], 40602),
+        ("c", [{"$collStats": 1}], 5447000),
+        ("c", [{"$collStats": {"foo": {}}}], 40415),
+        ("c", [{"$collStats": {"latencyStats": {}}}], 238),
+    ):
+        with pytest.raises(OperationFailure) as e:
+            db[coll].aggregate(pipeline)
+        assert e.value.code == code, pipeline

@@ -90,6 +90,43 @@ static int parse_count(struct parse *p, struct bval v, struct stage_spec *out)
     return 0;
 }
 
+static int coll_stats_option(struct parse *p, const struct belem *e, struct stage_spec *out)
+{
+    if (strcmp(e->name, "latencyStats") == 0 || strcmp(e->name, "queryExecStats") == 0)
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "the option '%s' of $collStats is not implemented", e->name);
+    bool storage = strcmp(e->name, "storageStats") == 0;
+    if (!storage && strcmp(e->name, "count") != 0)
+        return err_set(p->err, ERR_IDL_UNKNOWN_FIELD, "BSON field '$collStats.%s' is an unknown field.", e->name);
+    if (e->v.type != BSON_TYPE_DOCUMENT)
+        return err_set(p->err, ERR_TYPE_MISMATCH,
+                       "BSON field '$collStats.%s' is the wrong type '%s', expected type 'object'", e->name,
+                       bval_type_name(e->v.type));
+    *(storage ? &out->storage_stats : &out->count) = true;
+    struct bval scale = storage ? bdoc_get(bval_doc(e->v), "scale") : BVAL_MISSING;
+    int64_t n = 1;
+    if (bval_is_missing(scale))
+        return 0;
+    if (!bval_is_number(scale) || !bval_to_i64(scale, false, &n) || n < 1)
+        return err_set(p->err, ERR_BAD_VALUE, "scale has to be a number >= 1, not %s", bval_shell(p->arena, scale));
+    out->n = (uint64_t)n;
+    return 0;
+}
+
+static int parse_coll_stats(struct parse *p, struct bval v, struct stage_spec *out)
+{
+    struct biter it;
+    struct belem e;
+    int rc = 0;
+    out->kind = STAGE_COLL_STATS;
+    out->n = 1;
+    if (v.type != BSON_TYPE_DOCUMENT)
+        return err_set(p->err, 5447000, "$collStats must take a nested object but found: $collStats: %s",
+                       bval_shell(p->arena, v));
+    for (biter_init(&it, bval_doc(v)); rc == 0 && biter_next(&it, &e);)
+        rc = coll_stats_option(p, &e, out);
+    return rc;
+}
+
 /* Search needs a service beside the server, here and there. */
 static int without_search(struct parse *p, const char *what)
 {
@@ -122,7 +159,7 @@ static const struct row {
     {"$bucketAuto", NULL},
     {"$changeStream", NULL},
     {"$changeStreamSplitLargeEvent", NULL},
-    {"$collStats", NULL},
+    {"$collStats", parse_coll_stats},
     {"$count", parse_count},
     {"$currentOp", NULL},
     {"$densify", NULL},
@@ -204,6 +241,8 @@ int pipeline_parse(struct arena *a, const uint8_t *array, struct pipeline_spec *
         int rc = parse_stage(&p, e.v, &out->stages[i], &name);
         if (rc != 0)
             return rc;
+        if (i > 0 && out->stages[i].kind == STAGE_COLL_STATS)
+            return err_set(err, 40602, "%s is only valid as the first stage in a pipeline", name);
         if (i == 0)
             out->first_name = name;
     }

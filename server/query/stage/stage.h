@@ -14,7 +14,7 @@ struct pull {             /* whom a call is for */
 
 /* ---- parsing ---- */
 
-enum stage_kind { STAGE_MATCH, STAGE_SORT, STAGE_SKIP, STAGE_LIMIT, STAGE_PROJECT, STAGE_COUNT, STAGE_GROUP };
+enum stage_kind { STAGE_MATCH, STAGE_SORT, STAGE_SKIP, STAGE_LIMIT, STAGE_PROJECT, STAGE_COUNT, STAGE_GROUP, STAGE_COLL_STATS };
 struct group_field { /* an accumulator that adds a constant up */
     const char *name;
     struct bval add;
@@ -29,6 +29,7 @@ struct stage_spec {
     struct bval id;   /* $group: a constant */
     struct group_field *fields;
     uint32_t n_fields;
+    bool count, storage_stats; /* $collStats: what is asked for; `n` is the scale */
 };
 struct pipeline_spec {
     struct stage_spec *stages;
@@ -36,7 +37,7 @@ struct pipeline_spec {
     const char *first_name; /* of the first stage; NULL if there is none */
 };
 /* `array` is a BSON array; everything is copied into `a`. Errors in the real server's words; a stage, accumulator or expression that is known
- * but not there yet: ERR_NOT_IMPLEMENTED, by name. */
+ * but not there yet: ERR_NOT_IMPLEMENTED, by name. STAGE_COLL_STATS only comes first: the command makes its document (pipeline_of_docs). */
 OV_MUST_CHECK int pipeline_parse(struct arena *a, const uint8_t *array, struct pipeline_spec *out, struct err *err);
 
 /* What the access to the collection can do itself, cut off the front of the specification: filter, then sort, then skip and limit.

@@ -1,4 +1,5 @@
 /* Stages that let documents through, one by one or in another order: $match, $skip, $limit, $sort, $project. */
+#include "server/base/assert.h"
 #include "server/query/stage/stage_private.h"
 
 struct simple { /* $match, $skip, $limit */
@@ -158,7 +159,10 @@ struct stage *stage_open(struct arena *a, const struct stage_spec *spec, struct 
     case STAGE_GROUP:
         s = count_open(a, spec);
         break;
+    case STAGE_COLL_STATS: /* the command has made its document, and cut it off */
+        break;
     }
+    OV_ASSERT(s);
     s->below = below;
     return s;
 }
