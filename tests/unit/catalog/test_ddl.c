@@ -160,7 +160,10 @@ START_TEST(r21_one_ddl_at_a_time)
     ck_assert_int_eq(add_index(&first), DDL_PENDING);
     ck_assert_int_eq(drop(&second), DDL_PENDING);
     catalog_write_leave(c, coll);
-    ck_assert_int_eq(drop(&second), DDL_PENDING); /* the drain is over, but it is not its turn */
+    for (int i = 0; i < 5; i++) { /* the drain is over, but it is not its turn: it does not get anywhere */
+        ck_assert_int_eq(drop(&second), DDL_PENDING);
+        db_pump(&d);
+    }
     while (add_index(&first) == DDL_PENDING)
         db_pump(&d);
     ck_assert_int_gt(second.woken, 0);

@@ -69,8 +69,10 @@ static enum eng_result hand_over(void)
 START_TEST(r6_no_run_is_begun_before_its_journal_is_synced)
 {
     ck_assert_int_eq(put("a", "1"), ENG_OK);
-    watch(FAULT_DATASYNC, 1);
+    /* The power goes at the first sync, so that nothing can be tidied away: had a run been begun, it would lie there. */
+    file_fault_set_plan(disk, &(struct fault_plan){.kinds = FAULT_DATASYNC, .crash_at = 1, .seed = 3});
     ck_assert_int_eq(eng_flush(d.e), ENG_READ_ONLY);
+    ck_assert(file_fault_crashed(disk));
     ck_assert(!file_mem_exists(file_fault_disk(disk), FIRST_RUN));
     file_fault_restart(disk, false, &(struct fault_plan){0});
     db_close(&d);
