@@ -93,6 +93,7 @@ static enum op_status stream(struct command_ctx *cx, int32_t n)
     return OP_DONE;
 }
 
+static const struct command other_command = {.name = "other"};
 static const struct command write_command = {.name = "write", .flags = CMD_WRITE};
 
 static enum op_status run(struct operation *op)
@@ -129,7 +130,7 @@ struct command_ctx *command_start(struct server *s, struct client *c, const stru
     cx->client = c;
     cx->req = req;
     cx->reply = reply;
-    cx->cmd = strcmp(req->name, "write") == 0 ? &write_command : NULL;
+    cx->cmd = strcmp(req->name, "write") == 0 ? &write_command : &other_command;
     cx->cleanup = (void (*)(struct command_ctx *))(uintptr_t)bw_begin(reply);
     return cx;
 }

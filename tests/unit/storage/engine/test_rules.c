@@ -196,7 +196,7 @@ END_TEST
 
 START_TEST(r16_the_newest_layer_is_asked_first)
 {
-    char value[8];
+    char value[12];
     db_put(&d, K, "a", "0");
     for (int i = 1; i < 6; i++) {
         if (i % 2)
