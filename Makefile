@@ -74,7 +74,7 @@ export ASAN_OPTIONS ?= detect_stack_use_after_return=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 export TSAN_OPTIONS ?= second_deadlock_stack=1
 
-.PHONY: help build bench tests unit integration asan tsan crash sim drivers conformance fuzz fuzz-programs fuzz-replay layers lint format format-check \
+.PHONY: help build bench tests unit integration asan tsan crash sim drivers conformance scoreboard fuzz fuzz-programs fuzz-replay layers lint format format-check \
         install uninstall run check setup clean
 
 help: ## this list
@@ -107,6 +107,9 @@ drivers: build ## real drivers and the shell against the live daemon
 
 conformance: build ## the drivers' own test cases, minutes: tests/conformance.md; AREA="crud gridfs" for some
 	@scripts/conformance $(CURDIR)/$(B)/octavod $(AREA)
+
+scoreboard: build ## documentdb/functional-tests, long: tests/conformance.md; SUITE=checkout, AREA="core/indexes …" for some folders
+	@scripts/scoreboard $(CURDIR)/$(B)/octavod "$(SUITE)" $(AREA)
 
 fuzz: ## libFuzzer on every parser, MINUTES=1 each; ONLY=name for one
 	@$(MAKE) -s V=fuzz fuzz-programs
