@@ -23,4 +23,9 @@ def summary(reporter, exitstatus):
     failed = len(stats.get("failed", [])) + len(stats.get("error", []))
     if exitstatus not in (0, 1) and failed == 0:
         failed = 1
-    reporter.write_line(f"suite {os.environ.get('SUITE', 'pytest')}: {passed} passed, {failed} failed")
+    skipped = stats.get("skipped", [])
+    line = f"suite {os.environ.get('SUITE', 'pytest')}: {passed} passed, {failed} failed"
+    if skipped:
+        why = sorted({r.longrepr[2].removeprefix("Skipped: ") for r in skipped if isinstance(r.longrepr, tuple)})
+        line += f", {len(skipped)} skipped ({'; '.join(why)})"
+    reporter.write_line(line)
