@@ -25,10 +25,11 @@ struct index_def { /* immutable but for the two atomics in `rt` */
     int8_t *dirs;
     uint32_t n_fields;
     bool is_id, unique, sparse;
-    bool hidden;                /* kept up to date, and not used by plans */
-    int32_t expire_after;       /* expireAfterSeconds; -1: documents stay */
-    const uint8_t *filter;      /* partialFilterExpression; NULL: all documents have keys */
-    const struct index_partial *partial; /* of the filter; set by the catalog, for the language of filters is not known here */
+    bool hidden;           /* kept up to date, and not used by plans */
+    int32_t expire_after;  /* expireAfterSeconds; -1: documents stay */
+    const uint8_t *filter; /* partialFilterExpression; NULL: all documents have keys */
+    const struct index_partial
+        *partial; /* of the filter; set by the catalog, for the language of filters is not known here */
     enum index_state state;
     struct index_rt *rt; /* shared by all versions of the definition */
 };

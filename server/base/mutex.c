@@ -43,7 +43,8 @@ void mutex_init(struct mutex *m, enum lock_rank rank)
     *m = (struct mutex){.rank = rank};
     pthread_mutexattr_t attr;
     OV_ASSERT(pthread_mutexattr_init(&attr) == 0);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP); /* sections are short: spinning a little beats a sleep */
+    pthread_mutexattr_settype(&attr,
+                              PTHREAD_MUTEX_ADAPTIVE_NP); /* sections are short: spinning a little beats a sleep */
     OV_ASSERT(pthread_mutex_init(&m->m, &attr) == 0);
     pthread_mutexattr_destroy(&attr);
 }

@@ -22,9 +22,9 @@ enum lock_rank {
     RANK_JOURNAL = 60, /* waiters for durability; which segment is next */
     RANK_CACHE = 70,   /* one shard of the block cache */
     RANK_EPOCH = 80,
-    RANK_WORKER = 84,   /* the worker pool's queue: wake-ups post to it under mutexes of the engine */
-    RANK_LOOP = 85,     /* a loop's queue of posted work: likewise */
-    RANK_LOG = 90, /* the server log: anyone may log while holding anything */
+    RANK_WORKER = 84, /* the worker pool's queue: wake-ups post to it under mutexes of the engine */
+    RANK_LOOP = 85,   /* a loop's queue of posted work: likewise */
+    RANK_LOG = 90,    /* the server log: anyone may log while holding anything */
 };
 
 struct mutex {

@@ -50,7 +50,7 @@ int names_check(const char *db, const char *name, struct err *err)
 static struct slice lower(const char *db, char out[DB_MAX + 1])
 {
     size_t n = 0;
-    for (; db[n] && n < DB_MAX; n++)
+    for (; n < DB_MAX && db[n]; n++)
         out[n] = (char)tolower((unsigned char)db[n]);
     return slice_of(out, n);
 }

@@ -19,9 +19,9 @@ struct reading {         /* a read under way: the state of a command */
     size_t cursor_at, array_at;
     uint32_t n;
     size_t bytes;
-    int64_t counted; /* count */
+    int64_t counted;                 /* count */
     struct coll_stats_source *stats; /* $collStats under way, or NULL */
-    void *own;       /* the command's: distinct */
+    void *own;                       /* the command's: distinct */
 };
 
 /* ---- arguments (crud_read_args.c) ---- */
@@ -62,8 +62,8 @@ enum op_status read_documents(struct command_ctx *cx, const char *ns, struct sli
 /* ---- $collStats (coll_stats_stage.c): one document about the collection, measured in slices ---- */
 
 /* For the first stage of a pipeline; `rest` are the stages behind it. */
-void coll_stats_source_begin(struct command_ctx *cx, struct reading *r, const char *coll, const struct stage_spec *stage,
-                             const struct pipeline_spec *rest);
+void coll_stats_source_begin(struct command_ctx *cx, struct reading *r, const char *coll,
+                             const struct stage_spec *stage, const struct pipeline_spec *rest);
 /* DONE: r->cur->pipe is there, or op.err is set; WAIT, AGAIN. */
 enum op_status coll_stats_source_step(struct command_ctx *cx, struct reading *r);
 void coll_stats_source_end(struct reading *r); /* idempotent */

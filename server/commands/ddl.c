@@ -59,7 +59,8 @@ enum op_status cmd_create(struct command_ctx *cx)
     const char *name;
     bool existed;
     enum op_status out;
-    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 || (!cx->cleanup && create_options_check(cx) != 0))
+    if (op_check_interrupt(&cx->op) != 0 || arg_collection(cx, &name) != 0 ||
+        (!cx->cleanup && create_options_check(cx) != 0))
         return OP_DONE;
     if (!options && !(options = options_merge(cx, name, no_options)))
         return OP_DONE;

@@ -240,8 +240,8 @@ int generic_args(struct command_ctx *cx)
     uint32_t seen_generic = 0;
     int rc = 0;
     /* the default is w: "majority" in a set, unless it was set, and w: 1 outside */
-    cx->journaled = cx->server->set_name &&
-                    !atomic_load_explicit(&cx->server->default_is_unsynced, memory_order_relaxed);
+    cx->journaled =
+        cx->server->set_name && !atomic_load_explicit(&cx->server->default_is_unsynced, memory_order_relaxed);
     biter_init(&it, cx->req->body);
     (void)biter_next(&it, &e); /* the command's own name */
     while (rc == 0 && biter_next(&it, &e)) {

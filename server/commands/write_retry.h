@@ -9,7 +9,7 @@ struct write_retry {
     struct retry retry; /* first */
     struct command_ctx *cx;
     bool (*put)(struct write_outcomes *o, struct eng_txn *t); /* retry's own, while a fail point stands before it */
-    struct bval ids;    /* stmtIds; BSON_TYPE_EOD: they count up from `first` */
+    struct bval ids;                                          /* stmtIds; BSON_TYPE_EOD: they count up from `first` */
     struct biter next_id;
     int32_t first;
     struct buf retried; /* elements of the reply's retriedStmtIds */

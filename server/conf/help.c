@@ -22,12 +22,13 @@ const char *config_help(void)
     static char text[8192];
     struct buf b;
     buf_init(&b);
-    buf_printf(&b, "octavod: a document database server\n\nUsage: octavod [options]\n\n"
-                   "  -f, --config FILE           a file of settings (see octavod.conf); options win over it\n"
-                   "  -h, --help                  this text\n"
-                   "      --version               versions\n"
-                   "      --setParameter NAME=VALUE  logLevel, enableTestCommands, ttlMonitorEnabled, ttlMonitorSleepSecs\n"
-                   "  -v, -vv …                   more lines in the log\n\n");
+    buf_printf(&b,
+               "octavod: a document database server\n\nUsage: octavod [options]\n\n"
+               "  -f, --config FILE           a file of settings (see octavod.conf); options win over it\n"
+               "  -h, --help                  this text\n"
+               "      --version               versions\n"
+               "      --setParameter NAME=VALUE  logLevel, enableTestCommands, ttlMonitorEnabled, ttlMonitorSleepSecs\n"
+               "  -v, -vv …                   more lines in the log\n\n");
     for (const struct setting *s = settings; s->key; s++) {
         if (!s->flag)
             continue;
@@ -79,9 +80,9 @@ void config_write_sample(struct buf *b)
         buf_printf(b, "\n# %*s%s: %s\n", 2 * depth, "", name, s->dflt ? s->dflt : "");
         before = s->key;
     }
-    buf_printf(
-        b, "\nsetParameter:\n  # 0 to 5, as systemLog.verbosity\n#   logLevel: 0\n"
-           "  # commands for tests of drivers (configureFailPoint); true or false\n#   enableTestCommands: false\n"
-           "  # expired documents are removed; true or false\n#   ttlMonitorEnabled: true\n"
-           "  # how often they are looked for, in seconds\n#   ttlMonitorSleepSecs: 60\n");
+    buf_printf(b,
+               "\nsetParameter:\n  # 0 to 5, as systemLog.verbosity\n#   logLevel: 0\n"
+               "  # commands for tests of drivers (configureFailPoint); true or false\n#   enableTestCommands: false\n"
+               "  # expired documents are removed; true or false\n#   ttlMonitorEnabled: true\n"
+               "  # how often they are looked for, in seconds\n#   ttlMonitorSleepSecs: 60\n");
 }

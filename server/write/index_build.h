@@ -9,9 +9,9 @@
 
 struct index_build;
 enum build_result {
-    BUILD_DONE,   /* every document has its entries: to be published as ready */
-    BUILD_AGAIN,  /* the slice is over */
-    BUILD_WAIT,   /* call->wake comes */
+    BUILD_DONE,  /* every document has its entries: to be published as ready */
+    BUILD_AGAIN, /* the slice is over */
+    BUILD_WAIT,  /* call->wake comes */
     BUILD_FAILED, /* err tells: 11000, 171, 276 (index or collection dropped meanwhile) … the indexes are to be dropped */
 };
 

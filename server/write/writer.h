@@ -35,7 +35,7 @@ struct writer {
     struct eng_call *call; /* the same for all */
     struct arena *arena;   /* the command's: errors and results live there */
     const char *db, *name;
-    bool bypass_validation; /* bypassDocumentValidation */
+    bool bypass_validation;          /* bypassDocumentValidation */
     struct write_outcomes *outcomes; /* NULL: nobody asks */
     /* To be read. */
     struct collection *coll; /* while entered; NULL: there is none */

@@ -88,7 +88,7 @@ struct exec {
     uint32_t n_heap, primed; /* scans that have been put into it */
     bool root_taken;         /* the first one's row has been taken: it has to be asked for its next */
     struct fetch *fetch;
-    bool dedup;              /* plan->dedup, or the index has become multikey since */
+    bool dedup; /* plan->dedup, or the index has become multikey since */
     struct rid_set seen;
     struct sorter *sorter;
     bool collected;

@@ -14,7 +14,16 @@ struct pull {             /* whom a call is for */
 
 /* ---- parsing ---- */
 
-enum stage_kind { STAGE_MATCH, STAGE_SORT, STAGE_SKIP, STAGE_LIMIT, STAGE_PROJECT, STAGE_COUNT, STAGE_GROUP, STAGE_COLL_STATS };
+enum stage_kind {
+    STAGE_MATCH,
+    STAGE_SORT,
+    STAGE_SKIP,
+    STAGE_LIMIT,
+    STAGE_PROJECT,
+    STAGE_COUNT,
+    STAGE_GROUP,
+    STAGE_COLL_STATS
+};
 struct group_field { /* an accumulator that adds a constant up */
     const char *name;
     struct bval add;

@@ -4,9 +4,9 @@
 
 #include "server/query/update/update.h"
 
-#define UPDATE_PARTS_MAX  200     /* parts of one path: bounds recursion over the tree */
-#define UPDATE_PAD_MAX    1500000 /* nulls that one numeric part may put behind an array's end */
-#define UPDATE_NEST_MAX   100     /* levels of a stored document */
+#define UPDATE_PARTS_MAX  200          /* parts of one path: bounds recursion over the tree */
+#define UPDATE_PAD_MAX    1500000      /* nulls that one numeric part may put behind an array's end */
+#define UPDATE_NEST_MAX   100          /* levels of a stored document */
 #define UPDATE_EXPAND_MAX (256u << 20) /* bytes of the plain paths that positional parts stand for, in one document */
 #define UPDATE_NO_INDEX   UINT32_MAX
 #define UPDATE_HUGE_INDEX (UINT32_MAX - 1) /* digits alone, but no array is that long */
@@ -176,7 +176,7 @@ OV_MUST_CHECK int target_append(struct apply *ap, const struct target *t, uint32
 OV_MUST_CHECK int apply_tree(struct apply *ap, const struct node *root);
 OV_MUST_CHECK int renames_find(struct apply *ap);
 const char *apply_id_text(struct apply *ap);                             /* _id: 1 */
-const char *value_text(struct arena *a, struct bval v); /* as the shell shows it, 4 KiB at most */
+const char *value_text(struct arena *a, struct bval v);                  /* as the shell shows it, 4 KiB at most */
 const char *elem_text(struct arena *a, const char *name, struct bval v); /* a: 1 */
 OV_MUST_CHECK int out_of_memory(struct err *err);
 

@@ -31,7 +31,8 @@ static const struct {
     {"{key: {a: 1}, name: 'x', expireAfterSeconds: -1}", 67,
      "TTL index 'expireAfterSeconds' option cannot be less than 0. Index spec: "},
     {"{key: {a: 1}, name: 'x', expireAfterSeconds: 2147483648}", 67,
-     "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number than 2147483648"},
+     "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a different number than "
+     "2147483648"},
     {"{key: {a: 1}, name: 'x', expireAfterSeconds: 'x'}", 67,
      "TTL index 'expireAfterSeconds' option must be numeric, but received a type of 'string'. Index spec: "},
     {"{key: {a: 1, b: 1}, name: 'x', expireAfterSeconds: 5}", 67,

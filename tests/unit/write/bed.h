@@ -56,8 +56,11 @@ static inline struct run *run_new(struct bed *b, const char *command, const uint
     static const struct {
         const char *name;
         command_fn fn;
-    } all[] = {
-        {"insert", cmd_insert}, {"update", cmd_update}, {"delete", cmd_delete}, {"findAndModify", cmd_find_and_modify}, {"validate", cmd_validate}};
+    } all[] = {{"insert", cmd_insert},
+               {"update", cmd_update},
+               {"delete", cmd_delete},
+               {"findAndModify", cmd_find_and_modify},
+               {"validate", cmd_validate}};
     struct run *r = ov_calloc(1, sizeof(*r));
     r->bed = b;
     r->req = (struct request){.body = body, .db = "t", .name = command};
