@@ -94,7 +94,7 @@ static bool put_number(struct reader *r, struct buf *out, const char *name, bool
         ok = put_exact(r, out, name, negative);
     else if (ok && (isnan(d) || d == 0))
         ok = false;
-    else if (ok && d == trunc(d) && fabs(d) < 9223372036854775808.0)
+    else if (ok && d == trunc(d) && (fabs(d) < 9223372036854775808.0 || d == -9223372036854775808.0))
         put_integer(out, name, (int64_t)d);
     else if (ok)
         bw_f64(out, name, d);
